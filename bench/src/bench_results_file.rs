@@ -208,8 +208,9 @@ impl PartResult {
         pairs.map(|(run, base)| Some(run.metric(what)? / base.metric(what)?)).collect()
     }
 
-    /// Returns the value that a goal bounds (a ratio or a result) and its unit; `None` if a run on
-    /// which the value depends failed or had wrong output.
+    /// Returns the value that the goal `aim` limits (the result of a program, or the ratio of two
+    /// results), and its unit. Returns `None` if the value is missing, for example because a run
+    /// failed or had wrong output.
     pub(crate) fn value_of_goal(&self, aim: &JobGoal) -> Option<(f64, &'static str)> {
         match aim.against.as_deref() {
             Some(BEST_PEER) => Some((self.ratio(aim.what, &aim.of, &self.best_peer(aim.what)?.name)?, "")),

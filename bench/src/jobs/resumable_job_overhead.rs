@@ -45,9 +45,9 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(parts)
 }
 
-/// Makes a part of the job with two benchmark programs: haul with the arguments `words`, and haul
-/// with `words` and a new `--job`. `check` returns the check of a program's output. The argument of
-/// `check` is the start of the program's command line, before `words`.
+/// Makes a part of the benchmark job that compares two commands: haul with the arguments `words`,
+/// and the same command with `--job` and a new job file. `check` makes the check of a command's
+/// output. Its argument is the command line before `words`, such as `$HAUL -s `.
 fn new_part(
     bench: &JobEnvironment,
     name: &'static str,

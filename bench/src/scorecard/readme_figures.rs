@@ -44,8 +44,9 @@ fn site(record: &BenchRunResults) -> Option<String> {
     Some(wrap_text(&text) + "\n")
 }
 
-/// The rows of the README's table of results: a description, the name of a part of a benchmark job
-/// (`JOB` or `JOB:PART`), and the name of the program there whose result is haul's.
+/// The rows of the table of benchmark results: a description, the part of a benchmark job (`JOB` or
+/// `JOB:PART`), and the program in that part whose figures count as haul's, such as
+/// `haul --unordered`. The README shows the rows of [`README_PARTS`].
 const ROWS: [(&str, &str, &str); 13] = [
     ("Thousands of pages, the whole job", "site", "haul"),
     ("Fetching alone", "fetch", "haul --unordered"),

@@ -194,9 +194,9 @@ struct UploadPieces {
     /// The number of announced bytes that were not passed to the sender yet; `None` without a
     /// Content-Length.
     left: Option<u64>,
-    /// The piece with the last announced byte; `None` if that byte has not come. This piece is held
-    /// back until the program has ended the body: if the program produces more than it announced,
-    /// the request fails, and the server must not take the beginning of the body for the whole.
+    /// The piece with the last announced byte, held back until the program has ended the body.
+    /// `None` if that byte has not come. If the program supplies more bytes than announced, the
+    /// request fails before this piece is sent. The server then sees that the body is incomplete.
     last: Option<Vec<u8>>,
 }
 

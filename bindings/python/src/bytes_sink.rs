@@ -31,8 +31,9 @@ const MIN_PREALLOCATED: u64 = 64 << 10;
 /// limit is needed, because a server may announce any length.
 const MAX_PREALLOCATED: u64 = 1 << 30;
 
-/// The longest body, in bytes, for which the thread of an event loop allocates the Python object of a
-/// lone request. The engine's thread receives a longer body.
+/// The longest body of a batch request, in bytes, for which a thread of the program allocates the
+/// Python object. Such a thread may run the only request in progress. The engine's thread receives
+/// a longer body.
 const MAX_PREALLOCATED_IN_LOOP: u64 = 512 << 10;
 
 /// The largest number of bytes reserved for a collected body before it arrives.
@@ -234,10 +235,11 @@ impl CollectedBytes {
 }
 
 impl BytesSink {
-    /// Creates a sink for which no thread of the engine acquires the interpreter lock. If a body of
-    /// at most [`MAX_PREALLOCATED_IN_LOOP`] begins in a thread of the program, that thread allocates
-    /// the `bytes` object. Without this, a copy of the body would exist beside the object, and the C library would return the
-    /// memory of both to the kernel after each body.
+    /// Creates a sink for which no thread of the engine acquires the interpreter lock: the engine's
+    /// threads collect bodies outside Python. If a thread of the program receives the beginning of
+    /// a body of [`MIN_PREALLOCATED`] to [`MAX_PREALLOCATED_IN_LOOP`] bytes, that thread allocates
+    /// the `bytes` object at once. Otherwise, a copy of the body would exist beside the object, and
+    /// the C library would return the memory of both to the kernel after each body.
     pub(crate) fn outside_interpreter(spare: &Arc<SpareBuffers>) -> Self {
         Self { spare: Some(Arc::clone(spare)), ..Self::default() }
     }

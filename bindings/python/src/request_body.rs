@@ -5,10 +5,11 @@
 //! [`BodySourceException`], and the call that sends the request raises it. It is not reported as a
 //! network error.
 //!
-//! A body longer than its `Content-Length` is an error, because the server would take its beginning
-//! for the whole. The last announced bytes are therefore sent only after the program has ended the
-//! body. A file with a descriptor is read only up to its length: a log may have grown, and a socket
-//! may never end. A file that decompresses has a descriptor, too, but its end is checked.
+//! A body longer than its `Content-Length` is an error: the server would take the beginning for the
+//! whole body. To detect it, the last announced bytes are sent only after the program has ended the
+//! body. A file with a descriptor is not checked, but only read up to the announced length: a log
+//! may have grown, and a socket may never end. A file object that decompresses, such as one of
+//! `gzip.open`, is checked although it has a descriptor.
 //!
 //! A seekable file is sent from the same position each time: after a redirect, after an
 //! authentication challenge, or when a reused connection turns out to be closed.

@@ -29,7 +29,8 @@ use crate::signals_and_stop_flag::{StopFlag, run_signal_handlers};
 /// The default for the maximum number of bytes that a read returns.
 const PIECE: usize = 64 << 10;
 
-/// The time for which a reader waits for another reader before it checks for signals.
+/// The interval at which a waiting thread runs the handlers of pending signals, such as SIGINT. The
+/// thread waits for bytes of the body, or for the end of another thread's read of the same body.
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A response body that is being received. Closing it before its end also closes the connection.

@@ -17,10 +17,11 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// The application ID in the header of a job's file, by which a job is recognized: `haul` in ASCII.
 pub(crate) const APPLICATION_ID: i32 = 0x6861_756c;
 
-/// Returns the files of a job, each with its role in error messages. SQLite derives the names of
-/// the other files from the file to which a symbolic link leads. The names beside the link are
-/// returned, too: [`job_with_file`] must not open the job while this process has it open, because
-/// closing it again would remove SQLite's locks.
+/// Returns the names of a job's files, each with its role in error messages: `job`, `job-wal`,
+/// `job-shm` and `job-journal`. If `job` is a symbolic link to `real`, SQLite uses `real-wal` and
+/// so on, and these names are returned, too. The names beside the link are needed so that callers
+/// refuse them without [`job_with_file`]. That function would open and close the job, and the close
+/// would remove the locks that SQLite holds for this process.
 pub(crate) fn files_of_job(job: &Path) -> Vec<(PathBuf, &'static str)> {
     let side_files = |job: &Path| {
         SIDE_FILE_SUFFIXES.map(|suffix| {
@@ -59,8 +60,9 @@ pub(crate) fn job_beside_file(path: &Path) -> Option<PathBuf> {
     is_job(&job).then_some(job)
 }
 
-/// Returns true if the file is a job. The tables of a new job, and so its application ID, are at
-/// first only in the log beside it: such a file has a single page.
+/// Returns true if the file is a job: an SQLite database with haul's application ID. A database of
+/// one page without an ID counts as a job, too: the ID and the tables of a new job are at first
+/// only in the log beside it.
 fn is_job(path: &Path) -> bool {
     // A FIFO is not opened, because that would wait for a writer.
     let Some(length) = path.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len()) else {

@@ -13,10 +13,13 @@ use haul_cli::stderr_terminal::MessageColors;
 use haul_cli::usage_error::{ArgPosition, UsageError, UsageErrorReason};
 use haul_cli::{agent, apt, build_plan, doctor, ftp, help, parse, run, secret_arguments};
 
-/// Opens each closed standard descriptor in the wrong direction, so that reading or writing it
-/// fails. Otherwise the first file that haul opens would get its number. This function runs before
-/// `main`, and before the start-up code of Rust where there is one, which would open `/dev/null`
-/// instead: lost output would then count as written, and missing input as empty.
+/// Opens `/dev/null` for each closed standard descriptor. Otherwise the first file that haul opens
+/// would get the descriptor's number. Input is opened for writing and output for reading, so that
+/// reading or writing fails. Standard error is opened for both, so messages are lost.
+///
+/// This function runs before `main`, and before Rust's start-up code if the build has that code.
+/// The start-up code would open `/dev/null` for both: lost output would count as written, and
+/// missing input as empty.
 #[cfg(target_os = "linux")]
 #[used]
 // SAFETY: the C library calls what stands in this section, as a function without a result, once and

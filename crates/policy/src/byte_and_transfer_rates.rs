@@ -125,10 +125,11 @@ impl TokenBucket {
 /// transfers.
 const LONGEST_TURN: Duration = Duration::from_secs(5);
 
-/// A [`TokenBucket`] that many transfers share. If no bytes are available, each transfer gets a
-/// different time at which to ask again: its turn. Between two turns, the bucket gains the smallest
-/// number of bytes that one request may get, usually a quarter of the bucket's capacity. If all
-/// transfers asked again at the same time, the first one would take all bytes.
+/// A [`TokenBucket`] that many transfers share. A transfer that finds no bytes gets a turn: the
+/// time at which to ask again. Between two turns, the bucket gains the smallest number of bytes
+/// that one request may get, usually a quarter of the bucket's capacity. If all transfers had the
+/// same turn, the first one would take all bytes. A transfer waits at most 5 s for the turns of
+/// others.
 ///
 /// ```
 /// use core::time::Duration;
@@ -157,9 +158,10 @@ impl SharedBucket {
         SharedBucket { bucket: TokenBucket::new(bytes_per_second, now), next_turn: now }
     }
 
-    /// Returns the number of bytes that a transfer may take now, at most `want`. `turn` is the
+    /// Returns the number of bytes that a transfer may take now, at most `want`. If the bucket is
+    /// empty, gives the transfer a turn: the time at which it should ask again. `turn` is the
     /// transfer's last turn; time 0 for a transfer that had none. A transfer that asks before its
-    /// turn keeps the turn, so that it delays neither itself nor others.
+    /// turn gets the same turn again, not a later one.
     ///
     /// # Errors
     /// Returns the time of the transfer's turn, and stores it in `turn`, if the transfer may take

@@ -151,8 +151,8 @@ impl CompletionSample {
     }
 }
 
-/// The number of requests that were running when a host refused a request, compared with the limit
-/// for a new host ([`INITIAL_LIMIT`]).
+/// The load at which a host refused a request, in two classes: up to [`INITIAL_LIMIT`] running
+/// requests, which is the limit for a new host, or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedLoad {
     /// At most as many requests as a new host is allowed ([`INITIAL_LIMIT`]).
@@ -258,8 +258,8 @@ struct Refusals {
     /// True if the limit on concurrent requests has been raised by one since the last refusal, from
     /// a value below [`INITIAL_LIMIT`].
     has_grown: bool,
-    /// True if the last refusal came when the limit had grown by one and was fully used: the host
-    /// accepts no more requests than before that growth.
+    /// True if the last refusal followed a growth of the limit by one, and the limit was fully
+    /// used. Served requests then raise the limit again only after [`ConcurrencyLimit::try_at`].
     at_growth: bool,
 }
 
@@ -317,15 +317,15 @@ impl ConcurrencyLimit {
         self.limit
     }
 
-    /// Raises the limit if no request ends for some time while others wait to start. Returns the
-    /// new limit. Call this repeatedly while requests wait.
+    /// Raises the limit after a silence, i.e. a time in which no request ends. Returns the new
+    /// limit. Call this repeatedly while requests wait to start.
     ///
-    /// The time is a second, or twice the duration of the last served request if that is longer.
-    /// The limit grows by a sixth. Without this growth, a host that answers its running requests
-    /// only after some event, such as the arrival of another request, could block all others.
+    /// A silence lasts at least 1 s, and at least twice the duration of the last served request.
+    /// The limit grows by a sixth. Without this growth, a host could block all waiting requests: it
+    /// may answer the running ones only after some event, such as the arrival of another request.
     ///
-    /// After a refusal, the limit grows by one instead, to 6 at most, and only if 5 s have passed
-    /// since. Without this growth, refused requests could wait for the ends of long bodies.
+    /// During the recovery from a refusal, the limit grows by one instead, to 6 at most, but not in
+    /// the first 5 s. Without this growth, refused requests could wait for the ends of long bodies.
     pub fn on_silence(&mut self, now: MonotonicTime) -> usize {
         if now.since(self.last_end) < SILENCE_BEFORE_GROWTH.max(self.last_total * 2) {
             return self.limit;
@@ -378,8 +378,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Returns the length of the present measurement window: the number of served requests that it
-    /// covers.
+    /// Returns the number of served requests that a measurement window must have to be evaluated.
     fn window_size(&self) -> usize {
         match self.phase {
             SearchPhase::Measuring => self.limit,
@@ -390,10 +389,10 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Evaluates a measurement window (a series of finished requests) while `base`, the time of a
-    /// request that does not queue, is unknown. If no request queued, sets `base` and raises the
-    /// limit. Otherwise, tests a lower limit after 2 · `limit` requests. `mean` and `first_byte`
-    /// are the mean request time and the mean time to the first byte, in nanoseconds.
+    /// Evaluates a window of served requests while `base`, the time of a request that does not wait
+    /// in the host's queue, is unknown. If none seems to have waited, sets `base` and raises the
+    /// limit. Otherwise, tests a lower limit, once the window has 2 · `limit` requests. `mean` and
+    /// `first_byte` are the mean request time and mean time to the first byte, in nanoseconds.
     fn measure_first(&mut self, mean: u64, first_byte: u64, now: MonotonicTime) {
         let needs_nothing = if self.is_shared { self.limit == self.max } else { first_byte < to_nanos(NEARBY_LATENCY) };
         if needs_nothing || now < self.try_at {
@@ -447,10 +446,10 @@ impl ConcurrencyLimit {
 
     /// Corrects `base`, the mean time of a request that does not queue, after the limit was raised
     /// to `bound` in one step. `total` is the duration in nanoseconds of a request on a reused
-    /// connection. If the mean of the first six such requests is much lower than `base`, the mean
-    /// becomes the new `base`: earlier requests were slow only because their connections were new.
-    /// These six do not queue: they reach the host before requests on the connections that are
-    /// opened after the raise.
+    /// connection. The mean of the first six calls becomes `base` if it is less than 80% of `base`:
+    /// earlier requests were then slow only because their connections were new. The six requests do
+    /// not queue, because they reach the host before requests on the connections that are opened
+    /// after the raise.
     fn correct_base(&mut self, total: u64) {
         let Some(warm) = &mut self.warm else { return };
         warm.count += 1;

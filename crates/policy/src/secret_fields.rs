@@ -239,8 +239,9 @@ pub fn referer_for(from: &Target, to: &Target) -> Option<String> {
 /// Returns a URL as written, with `***` in place of text that may be userinfo. The text may also be
 /// a malformed URL.
 ///
-/// Only a `?` or `#` after the start of the path ends the part that may contain userinfo: an
-/// earlier one may belong to a password that was not encoded.
+/// Text before an `@` may be userinfo, even if it has a `/`, `?` or `#`: a password that was not
+/// encoded may contain these. Only an `@` in a query or fragment that follows a path does not
+/// count.
 ///
 /// ```
 /// use haul_policy::secret_fields::without_userinfo;

@@ -369,9 +369,9 @@ mod tests {
     }
 
     proptest! {
-        /// Compares the verdicts with the definition, computed from the list of all arrivals: a
-        /// transfer is not too slow if its average over some 5 s within the last `time` reached the
-        /// limit.
+        /// Compares the verdicts with the definition, computed from the list of all arrivals. A
+        /// transfer is too slow if the average of each 5 s within the last `time` is below the
+        /// limit. A `time` below 5 s is itself the span; only "too slow" is compared then.
         #[test]
         fn speed_verdict_follows_the_definition(
             limit in 1..2000u64,

@@ -13,7 +13,8 @@ use haul_policy::concurrency::{CompletionKind, CompletionSample, ConcurrencyLimi
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
-/// The delay before a refused request is repeated if fewer concurrent requests would not help.
+/// The delay before a refused request is repeated. With the adaptive limit, the delay applies only
+/// if no other request was running.
 const RETRY_PAUSE: u64 = SECOND;
 
 /// The reaction of a host to a request while the host works on as many requests as it can.
@@ -93,10 +94,10 @@ struct SimulatedRequest {
 
 #[derive(Default)]
 struct SimulationOutcome {
-    /// The time at which the last response was read.
+    /// The virtual time in nanoseconds at which the last response was read.
     time: u64,
-    /// The maximum number, after the first second, of concurrent requests that exceed the host's
-    /// capacity.
+    /// The largest number of requests at the host beyond its capacity, measured after the time
+    /// [`Simulation::settles`].
     over: usize,
     refused: usize,
     /// The maximum number of concurrent requests.
@@ -169,7 +170,8 @@ impl Simulation {
         self.events.push(Reverse((at, self.pushed, event)));
     }
 
-    /// Returns the time from which the limit must be near the capacity of the host.
+    /// Returns the virtual time in nanoseconds at which the limit on concurrent requests must have
+    /// come near the host's capacity. [`SimulationOutcome::over`] is measured only after this time.
     fn settles(&self) -> u64 {
         SECOND + (self.host.jitter * 2.0 * SECOND as f64) as u64
     }

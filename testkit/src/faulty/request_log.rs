@@ -52,9 +52,9 @@ impl FaultyRequestLog {
         self.bodies.iter().map(|body| body.sent).sum()
     }
 
-    /// Returns the number of bytes that were sent again: a byte that was sent three times counts as
-    /// two. If the fault plan changes the resource's content, a byte before the change and a byte
-    /// after it are different bytes, even at the same offset.
+    /// Returns the number of repeated bytes: a byte that was sent three times counts as two. If the
+    /// fault plan changes the resource's content, a byte before the change and a byte after it are
+    /// different bytes, even at the same offset.
     pub fn twice(&self) -> u64 {
         let mut spans: Vec<_> =
             self.bodies.iter().map(|body| (body.version, body.start, body.start + body.sent)).collect();

@@ -131,11 +131,11 @@ impl HostMix {
 }
 
 impl FaultShares {
-    /// Returns the behaviour of one host. `turn` is the number of the hundred to which the host
-    /// belongs, and `number` (0 to 99) identifies the host in this hundred. In each hundred, the
-    /// number of hosts with a fault is the percentage of that fault. A fault may have several
-    /// behaviours: a silent host, for example, drops SYN packets or never answers a request. The
-    /// sum of `number` and `turn` then selects one of them.
+    /// Returns the behaviour of one host. The hosts of the network are divided into hundreds.
+    /// `turn` is the index of the host's hundred, and `number` (0 to 99) identifies the host in the
+    /// hundred. A fault of 5 percent affects five hosts of each hundred. If a fault has several
+    /// behaviours, `number + turn` selects one: a silent host, for example, drops SYN packets or
+    /// never answers a request.
     fn behaviour(self, number: usize, turn: usize) -> HostBehaviour {
         use HostBehaviour as Behaviour;
 

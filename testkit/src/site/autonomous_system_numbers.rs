@@ -1,10 +1,11 @@
-//! The numbers of autonomous systems (AS numbers) of a site, and the length of each page.
+//! The numbers of the autonomous systems (AS) of a site, and the length of the page of each AS.
 
 use std::collections::HashSet;
 
 use crate::rng::{Rng, mix};
 
-/// Returns `count` distinct AS numbers of one to nine digits. Most of them have four to six digits.
+/// Returns `count` distinct numbers of autonomous systems, of one to nine digits. Most of them have
+/// four to six digits.
 pub(super) fn distinct(seed: u64, count: usize) -> Vec<u32> {
     // Of a thousand numbers, how many have 1, 2, … 9 digits.
     const WEIGHTS: [u64; 9] = [1, 4, 25, 220, 450, 270, 10, 10, 10];
@@ -22,7 +23,8 @@ pub(super) fn distinct(seed: u64, count: usize) -> Vec<u32> {
     numbers
 }
 
-/// Returns the length of an AS page in bytes. Most pages are short, a few are long.
+/// Returns the length in bytes of the page of the autonomous system with this number. Most pages
+/// are short, a few are long.
 ///
 /// The length is computed with whole numbers only: `powf` differs between maths libraries, which
 /// could change a length by a byte.

@@ -27,7 +27,8 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-/// The number of AS pages (pages of an autonomous system) of the full site.
+/// The number of AS pages of the full site. An AS page, such as `/AS64500`, belongs to one
+/// autonomous system (AS).
 pub const PAGES: usize = 5_703;
 
 /// The number of index pages, at `/1`, `/2`, `/3`.
@@ -47,12 +48,14 @@ struct GeneratedSiteInner {
 }
 
 impl GeneratedSite {
-    /// Creates the full site for `seed`: 5,703 AS pages, about 276 MiB.
+    /// Creates the full site for `seed`: a page for each of 5,703 autonomous systems, about 276 MiB
+    /// in total.
     pub fn new(seed: u64) -> GeneratedSite {
         GeneratedSite::scaled(seed, PAGES)
     }
 
-    /// Creates a site of `pages` AS pages, whose sizes have the distribution of the full site.
+    /// Creates a site with the pages of `pages` autonomous systems. The lengths of the pages have
+    /// the same distribution as in the full site.
     pub fn scaled(seed: u64, pages: usize) -> GeneratedSite {
         GeneratedSite::build(seed, pages, false)
     }
@@ -75,7 +78,8 @@ impl GeneratedSite {
         self.inner.seed
     }
 
-    /// Returns the AS numbers in the order in which the index pages list them first.
+    /// Returns the numbers of the autonomous systems, in the order in which the index pages list
+    /// them first.
     pub fn as_numbers(&self) -> &[u32] {
         &self.inner.numbers
     }
@@ -85,7 +89,8 @@ impl GeneratedSite {
         (1..=INDEXES).map(|i| format!("/{i}")).collect()
     }
 
-    /// Returns the paths of the AS pages, in the order in which the index pages list them first.
+    /// Returns the paths of the pages of autonomous systems, such as `/AS64500`, in the order in
+    /// which the index pages list them first.
     pub fn as_paths(&self) -> Vec<String> {
         self.inner.numbers.iter().map(|n| format!("/AS{n}")).collect()
     }
@@ -95,7 +100,7 @@ impl GeneratedSite {
         autonomous_system_numbers::page_len(self.inner.seed, number)
     }
 
-    /// Returns the total length of all AS pages in bytes.
+    /// Returns the total length in bytes of the pages of all autonomous systems.
     pub fn total_len(&self) -> u64 {
         self.inner.numbers.iter().map(|n| self.page_len(*n) as u64).sum()
     }
@@ -109,8 +114,8 @@ impl GeneratedSite {
         }
     }
 
-    /// Returns the distinct CIDR blocks of all AS pages, sorted. Generates all pages; the generator
-    /// records the blocks that it writes.
+    /// Returns the distinct CIDR blocks in the pages of all autonomous systems, sorted. Generates
+    /// all pages, and records the blocks while they are written.
     pub fn known_answer(&self) -> ExpectedCidrBlocks {
         let mut answer = expected_cidr_blocks::CidrBlockCollector::default();
         let mut page = Vec::new();

@@ -256,8 +256,9 @@ impl CidrBlock {
         &self.text[..self.len]
     }
 
-    /// Replaces the block by a random CIDR block, either unique to the page or from the pool that
-    /// all pages share. The first block of the pool is the default route.
+    /// Replaces the block by a random CIDR block. One in [`SHARED_ONE_IN`] blocks comes from a pool
+    /// that all pages share; the first block of the pool is `0.0.0.0/0`. The others come from the
+    /// page's own random numbers.
     fn draw(&mut self, rng: &mut Rng, seed: u64) {
         const MASKS: [u8; 16] = [24, 24, 24, 24, 24, 24, 24, 23, 22, 22, 21, 20, 20, 19, 16, 8];
         let mut random = rng.next();

@@ -331,11 +331,13 @@ impl AgentBodyReceiver<'_, '_> {
         Ok(())
     }
 
-    /// Returns true while the body must stay in the pipe and must not be copied to the output.
-    /// There are two such cases, which end when the agent reports the result of the request:
+    /// Returns true if the body must stay in the pipe, and must not be copied to the output yet.
+    /// There are two such cases before the agent reports the result of the request:
     ///
     /// * The response has not begun.
-    /// * The body has at most [`MAX_BYTES_HELD_BACK`] bytes and no validator.
+    /// * The body has no validator, and is known to have at most [`MAX_BYTES_HELD_BACK`] bytes.
+    ///
+    /// After that report, returns false.
     fn is_held_back(&self) -> bool {
         let may_begin_anew = |began: &ResponseStart| {
             began.validator.is_none() && began.length.is_some_and(|length| length <= MAX_BYTES_HELD_BACK)

@@ -114,15 +114,15 @@ pub trait AgentValue: Sized {
     fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue>;
 }
 
-/// Implements [`AgentValue`] for a struct. The macro's first list names the fields that are
-/// encoded.
+/// Implements [`AgentValue`] for a struct, for example by
+/// `frame_fields! { Login { user, scheme } unsent { cache } from Login::default() }`.
 ///
-/// The list `unsent` names all other fields. When a struct is decoded, these fields are copied from
-/// the struct that the argument `from` creates. A new field of the struct fails to compile until it
-/// is in one of the two lists.
+/// The first list names the fields that are encoded. The list `unsent` names all other fields. The
+/// decoder takes their values from the struct after `from`. A new field of the struct fails to
+/// compile until it is in one of the two lists.
 ///
-/// A `non_exhaustive` struct is declared `as open` and has no list `unsent`: all fields outside the
-/// first list are copied from `from`.
+/// A `non_exhaustive` struct has the words `as open` after its name and no list `unsent`. The
+/// decoder takes all fields outside the first list from the struct after `from`.
 macro_rules! frame_fields {
     ($type:ty { $($field:ident),+ $(,)? }) => {
         impl crate::agent::message_encoding::AgentValue for $type {

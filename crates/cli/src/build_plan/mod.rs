@@ -380,9 +380,9 @@ impl PlanBuilder<'_> {
         })
     }
 
-    /// Adds curl's note about an unnecessary `-X` or curl's warning about `-X HEAD`. `own` is the
-    /// method that the request would have without `-X`. If `uploads` is true, that method is `PUT`
-    /// instead.
+    /// Adds curl's note if `-X` names the method that the request has without `-X`: `PUT` if
+    /// `uploads` is true, and `own` otherwise. Adds curl's warning about any other `-X HEAD`. Adds
+    /// nothing unless haul acts as curl.
     fn warn_about_method(&mut self, parsed: &ParsedRequestOptions, own: &str, uploads: bool) {
         let own = if uploads { "PUT" } else { own };
         match parsed.method.as_deref().filter(|_| self.persona.is_curl()) {

@@ -72,7 +72,8 @@ impl InodeIdentity {
     }
 }
 
-/// Refuses an option that names the file of `--job`, `--warc` or `--events`.
+/// Checks that no other option names the file of `--job`, `--warc` or `--events`, and that standard
+/// output and standard error are not redirected to the job's file.
 ///
 /// # Errors
 /// The message names the option and the file, and advises another file name.

@@ -239,9 +239,9 @@ impl FormOptionParser<'_> {
         }
     }
 
-    /// Parses one file name or content in the value of `-F`, and its parameters such as `;type=`.
-    /// If `listed` is true, a comma ends the file name. Returns the name or content, and a part
-    /// with the parameters.
+    /// Parses one file name or content of `-F`, and the parameters after it, such as
+    /// `;type=text/html`. `listed` is true in a list of files, where an unquoted comma ends a name
+    /// or parameter. Returns the name or content, and a part with the parameters but no content.
     fn parse_part(&mut self, listed: bool) -> Result<(Vec<u8>, ParsedFormPart), UsageErrorReason> {
         let content = self.words.read_word(listed, &mut self.warnings);
         let mut part = ParsedFormPart::new(b"", ParsedPartContent::Bytes(Vec::new()));

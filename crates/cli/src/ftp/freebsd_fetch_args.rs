@@ -20,9 +20,10 @@ use super::ftp_command_args::{self, FtpArgs, OptionLetterTable, seconds};
 /// The letters of fetch(1)'s options that take a value. `B` (the size of a buffer) and `N` (a netrc
 /// file) have no effect here.
 const LETTERS_WITH_VALUE: &str = "BNoSTw";
-/// The letters of fetch(1)'s options without a value that have no effect here. They concern passive
-/// FTP, links to local files, and partial files. (`-F` is always in effect: a partial file is
-/// resumed without a check, and the caller of fetch(1) checks the result.)
+/// The letters of fetch(1)'s options that take no value and have no effect here. `H`, `P`, `p` and
+/// `U` concern passive FTP, `l` links to local files, `F` and `R` partial files, and `t` TCP.
+/// (`-F` is always in effect: `-r` resumes a partial file without a comparison of the dates. The
+/// caller of fetch(1) checks the result.)
 const IGNORED_LETTERS: &str = "FHlPpRtU";
 
 /// The default time to wait before a failed transfer is retried, as in fetch(1).

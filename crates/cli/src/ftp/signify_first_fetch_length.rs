@@ -12,8 +12,9 @@ const BLOCK_LINE: u64 = 65;
 const FIRST_LINES_BYTES: u64 = 512;
 
 /// The number of bytes after the signature header that the reader of a package, such as signify(1),
-/// has read before it can stop early. The reader notices the end of the next program in the
-/// pipeline only when it cannot pass on a block. By then, the reader has read two blocks.
+/// has read before it can stop early: two blocks. The reader passes each block on to the next
+/// program of the pipeline. If that program exits after the first block, the reader notices this
+/// only when it passes on the second block.
 const BLOCKS_READ_AHEAD: u64 = 2 * BLOCK;
 
 /// The number of bytes at the beginning of a package to fetch first if the reader of the package

@@ -13,8 +13,8 @@ use super::writer::JobEvent;
 /// writer.
 const MAX_EVENTS: usize = 4096;
 
-/// The size, in bytes, of the extracted values and of the texts of URL lists in the queued events
-/// at which the queue is full.
+/// The total size of the queued events, in bytes, at which the queue is full. Only extracted values
+/// and the texts of URL lists count.
 const MAX_BYTES: usize = 4 << 20;
 
 /// The queue of events for the thread that writes the file of a job (`--job`).

@@ -325,8 +325,8 @@ impl UncommittedJobEvents {
         None
     }
 
-    /// Moves from `passed` to `batch`, the changes of the next commit, the rows and values whose
-    /// output has been written. `passed` contains those that still wait for their output.
+    /// Moves the rows and values whose output has been written from `passed` to `batch`. `passed`
+    /// contains those that wait for their output. `batch` contains the changes of the next commit.
     fn take_written(&mut self) {
         while self.passed.front().is_some_and(|passed| passed.end <= self.written) {
             let Some(RowAwaitingOutput { row, values, end }) = self.passed.pop_front() else { return };

@@ -35,15 +35,15 @@ pub struct RecordOutputArgs {
     pub format: RecordOutputFormat,
     /// True if records contain bodies. A body that is written to a file is left out.
     pub keeps_bodies: bool,
-    /// True if the body of at least one URL is written to an output file of this URL (as with
-    /// `-O`). False if all URLs share one output, such as standard output or `-o all.jsonl`, which
-    /// receives the records instead of bodies.
+    /// True if bodies are written to files in addition to the records: at least one URL has a file
+    /// of its own, as with `-O`. False if all URLs share one output, such as standard output or
+    /// `-o all.jsonl`. This output receives only the records.
     pub has_files: bool,
 }
 
 impl RecordOutputArgs {
-    /// Returns true if every record contains the body of its response, so that no body goes to a
-    /// file. Requests then ask for compressed content, which haul decodes, and the bodies of error
+    /// Returns true if every record contains the body of its response, and no body goes to a file.
+    /// Requests then ask for compressed content, which haul decodes, and the bodies of error
     /// responses (4xx, 5xx) are kept, too.
     pub fn has_all_bodies(self) -> bool {
         self.keeps_bodies && !self.has_files

@@ -161,8 +161,8 @@ pub fn run(plan: RunPlan) -> u8 {
     exit_code
 }
 
-/// Returns true if a group has more outputs than URLs. curl stops at an output without a URL, so
-/// that it fetches no URLs of later groups.
+/// Returns true if the curl persona must stop after these groups, because one has more outputs than
+/// URLs. curl then fetches no URLs of later groups, except with `--parallel`.
 fn has_surplus_output(plan: &RunPlan, groups: &[Arc<UrlGroup>]) -> bool {
     let is_serial = plan.global.persona.is_curl() && !plan.global.parallel;
     is_serial && groups.iter().any(|group| group.has_surplus_output)
@@ -266,8 +266,8 @@ fn leaves_files(plan: &RunPlan) -> bool {
     cfg!(not(linux_calls)) && plan.global.agent.is_none() && plan.groups.iter().any(writes_files)
 }
 
-/// Returns the output that URL groups print on the terminal while they run. It decides when a
-/// progress line may be drawn.
+/// Returns the kind of output that the URL groups print on the terminal besides the progress line:
+/// nothing, one body, or texts. The kind decides when the progress line may be drawn.
 fn terminal_output(plan: &RunPlan, groups: &[Arc<UrlGroup>]) -> OutputBesideProgress {
     let trace = &plan.global.trace;
     let is_standard = |path: &Path| [Path::new("-"), Path::new("%")].contains(&path);

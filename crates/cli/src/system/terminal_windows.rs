@@ -80,8 +80,9 @@ pub(crate) fn restore_character_set() {
     }
 }
 
-/// Restores the character set before the system ends the process, and leaves the event to the system.
-/// A handler of the run is installed later, so it is called first.
+/// Restores the character set on a console event, such as Ctrl-C, and leaves the event to the
+/// system, which ends the process. The handler of a run is installed later. Windows calls the
+/// latest handler first.
 extern "system" fn on_event(_event: u32) -> BOOL {
     restore_character_set();
     0

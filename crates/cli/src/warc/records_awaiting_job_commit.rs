@@ -45,8 +45,9 @@ struct UncommittedRecordsState {
 /// file of the run's job (`--job`).
 pub(super) struct UncommittedExchange {
     pub(super) bytes: EncodedRecords,
-    /// The digest of the response's payload, and the record that contains the payload. `None` if no
-    /// later record may refer to that record instead of repeating the payload.
+    /// The digest of the response's payload, and the record that contains the payload. Records of
+    /// later responses with the same payload refer to this record instead of repeating the payload.
+    /// `None` if they must not refer to it.
     pub(super) payload: Option<(Sha1Digest, EarlierRecord)>,
     has_file: bool,
     _reserved: Option<ReservedMemory>,

@@ -147,8 +147,8 @@ fn retry_reaches_another_mirror_within_max_time() {
     assert_eq!(run(haul(args).args([first.url("/"), good.url("/")])).text(), "okok");
 }
 
-/// A silent mirror gets a quarter of the time. The pause is longer than that, and the rest of the
-/// time is much longer than the pause.
+/// Checks that a mirror (the target of a redirect) may use all the time of `-m` once its response
+/// head has arrived. The limit of a silent mirror, a quarter of the 8 s, passes before the body.
 #[test]
 fn mirror_that_responds_gets_all_of_max_time() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";

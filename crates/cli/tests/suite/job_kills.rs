@@ -242,8 +242,8 @@ fn exchanges(dir: &Path, archives: &[String]) -> Vec<String> {
     exchanges
 }
 
-/// Returns the maximum number of kills of one job. After that many kills, the job may complete, and
-/// the next type of job is tested.
+/// Returns the maximum number of times that the test kills one job. The test then lets the job
+/// complete, and goes on with the next type of job. `kills` is the number of kills of all jobs.
 fn most_kills(kills: u64) -> u64 {
     if kills > 500 { 12 } else { 2 }
 }

@@ -20,9 +20,9 @@ use common::{HAUL, REFUSED, program};
 /// The usual size of the terminal: columns and rows.
 const SIZE: (u16, u16) = (160, 24);
 
-/// The minimum duration of runs that must not draw progress. A run draws its progress after 0.4 s,
-/// if at all. The tests examine all bytes of a run after its end, so that they cannot fail on a
-/// slow machine.
+/// The time for which a server delays a response in tests of runs that must not draw progress.
+/// Other runs draw progress after 0.4 s. These tests examine the output after the end of the run,
+/// so a slow machine cannot make them fail.
 const LONG: Duration = Duration::from_millis(600);
 
 /// Returns a command that runs haul with these arguments in a directory, for use on a terminal.

@@ -48,8 +48,9 @@ fn same_as_curl(what: &str, fetch: &str) {
     }
 }
 
-/// Runs the script of [`recipe`] with `fetch`, and asserts that no byte of a page is lost. The
-/// outputs of parallel processes may mix, with curl as well as with haul.
+/// Runs the script of [`recipe`] with `fetch`, and asserts that haul prints each byte of the pages
+/// as often as it occurs in them, in any order. (The outputs of parallel processes may mix, also
+/// those of curl.)
 #[track_caller]
 fn assert_no_byte_lost(what: &str, fetch: &str) {
     let origin = origin();

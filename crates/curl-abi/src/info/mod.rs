@@ -106,8 +106,8 @@ impl EffectiveUrl {
         url.and_then(|url| CString::new(url).ok()).map_or(Self::Unknown, Self::Text)
     }
 
-    /// Stores the C program's own URL, unless it is stored already: the program may have a pointer
-    /// to its normalised form.
+    /// Stores the C program's own URL. Does nothing if the same URL is stored already: the program
+    /// may have a pointer to the stored normalised form, which must stay valid.
     fn set_own(&mut self, own: &str) {
         if !matches!(self, Self::Own { url, .. } if url == own) {
             *self = Self::Own { url: own.to_owned(), normal: OnceCell::new() };

@@ -132,7 +132,8 @@ pub(crate) struct Multi {
     pub(super) state: Mutex<MultiState>,
     /// True while `curl_multi_perform` runs, so that callbacks cannot call it recursively.
     busy: AtomicBool,
-    /// The fork count of the process whose threads serve this handle.
+    /// The [`fork_count`] of the process whose threads run this handle's transfers. The count is
+    /// higher in a forked child, which has none of these threads.
     pub(super) generation: AtomicU32,
 }
 

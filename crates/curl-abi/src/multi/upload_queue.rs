@@ -143,8 +143,8 @@ impl UploadQueue {
 /// The content stream from which the engine takes the content in the queue.
 pub(super) struct UploadStream {
     queue: Arc<UploadQueue>,
-    /// The number of times that the engine had begun to send the content when it opened this
-    /// stream, counting this one.
+    /// The number of this stream among the streams of the queue, from 1. The engine opens a new
+    /// stream each time it begins to send the content. Older streams then fail.
     number: u64,
 }
 

@@ -67,9 +67,9 @@ pub(super) fn set_content(
     Ok(content)
 }
 
-/// Returns the content of a request for which the engine's options of the handle's previous request
-/// are used again. The content is not part of these options, since each request may have another.
-/// Only GET, HEAD and POST requests use the options again.
+/// Returns the content of a request that uses the engine's options of the handle's previous request
+/// again. The options do not contain the content, because each request can have different content.
+/// Only GET, HEAD and POST requests use the options again, and of these only POST has content.
 pub(super) fn content_for_reused_options(
     options: &EasyOptions,
     easy: usize,

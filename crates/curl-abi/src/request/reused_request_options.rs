@@ -62,8 +62,9 @@ impl ReusableRequest {
     }
 }
 
-/// Keeps the options and the target of a request for the next request of the easy handle, unless
-/// they depend on more than the options of the handle.
+/// Keeps the options and the target of a request for the next request of the easy handle. Keeps
+/// nothing if they depend on more than the handle's options, such as stored cookies, a netrc file
+/// or a proxy in the environment.
 pub(super) fn keep(state: &mut EasyState, options: &Arc<RequestOptions>, target: &Target, url: &str) {
     let given = &state.options;
     let has_stores = options.jar.is_some() || options.hsts.is_some() || options.alt_svc.is_some();

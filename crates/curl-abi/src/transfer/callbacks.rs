@@ -183,9 +183,10 @@ impl Callbacks {
         self.read
     }
 
-    /// Returns true if response heads must be kept or passed on: a callback receives them, or
-    /// redirects are followed or challenges answered, so that there may be several heads in which
-    /// `curl_easy_header` looks for fields, and `curl_easy_getinfo` for challenges.
+    /// Returns true if the engine must report each response head, not only the last one. This is
+    /// the case if a callback or the verbose output receives the heads. It is also the case if the
+    /// transfer follows redirects or answers challenges: `curl_easy_header` then looks for fields
+    /// in several heads, and `curl_easy_getinfo` for challenges.
     pub(crate) fn wants_heads(&self) -> bool {
         self.header.is_some() || self.includes_heads || self.is_verbose || self.follows || self.answers_challenges
     }

@@ -203,9 +203,10 @@ impl RunningTransfer {
         heads.split_off(first.min(heads.len()))
     }
 
-    /// Stores the head of the response unless heads were stored before: if no callback wanted heads
-    /// when the transfer began, the engine does not report them. Returns true if it stores the
-    /// head; the caller then passes its lines to the callbacks, which may be set by now.
+    /// Stores the head of the response, and returns true, if no head is stored yet. The engine has
+    /// then reported no heads, because no callback wanted them when the transfer began. A callback
+    /// may have been set since, so a caller at the start of the body passes the head's lines to the
+    /// callbacks.
     pub(crate) fn store_only_head(&self, head: &ResponseHead) -> bool {
         let heads = &mut lock(&self.state).heads;
         let is_first = heads.is_empty();
@@ -406,8 +407,9 @@ impl RunningTransfer {
         self.pause(PAUSE_SEND);
     }
 
-    /// Passes a message to the debug callback if the transfer's connection was closed. (If the
-    /// connection is kept, the engine reports this itself.)
+    /// Passes `closing connection #N` to the debug callback if the connection of the response is
+    /// not kept: after an error, `Connection: close`, or HTTP/1.0 without keep-alive. (The engine
+    /// reports a connection that is kept.)
     pub(crate) fn on_end(&self, outcome: &TransferOutcome) {
         let Some(head) = outcome.head.as_ref().filter(|_| self.callbacks().is_verbose) else { return };
         let number = outcome.facts.connection.unwrap_or(0);

@@ -58,9 +58,10 @@ pub(super) struct CompletionState {
     pub(super) outstanding: usize,
     /// The number of threads that wait for a result.
     waiting: usize,
-    /// The number of requests in progress that the waiting thread wants to reach. If fewer are in
-    /// progress, the thread is woken even without a result, so that it can submit more. `None` if
-    /// the thread waits only for results.
+    /// The `ahead` of [`has_room`](CompletionQueue::has_room) for the thread that waits: the number
+    /// of outstanding requests that the program wants. As soon as there is room for another
+    /// request, the thread is woken even without a result. `None` if the thread waits only for
+    /// results.
     pub(super) ahead: Option<usize>,
     /// The time of the first result of which the program was not notified yet. `None` if the
     /// program was notified of all results.
@@ -115,11 +116,12 @@ impl CompletionQueue {
         })
     }
 
-    /// Returns true if the program may submit another request, because fewer requests than a limit
-    /// are outstanding. A request is outstanding from its submission until the program takes its
-    /// result. The limit is `ahead` plus the number of requests that wait for a retry. With
-    /// `BatchOrder::Input`, it is `ahead` plus [`MAX_WAITING_RETRIES`] while any request waits for
-    /// a retry, because the results of later requests must then wait, too.
+    /// Returns true if the program may submit another request, because the number of outstanding
+    /// requests is below the limit. A request is outstanding from its submission until the program
+    /// takes its result. The limit depends on the order of the results:
+    /// - `BatchOrder::Completion`: `ahead`, plus the number of requests that wait for a retry.
+    /// - `BatchOrder::Input`: `ahead`, plus [`MAX_WAITING_RETRIES`] while any request waits for a
+    ///   retry. The results of all later requests then wait, too.
     pub(super) fn has_room(&self, state: &CompletionState, ahead: usize) -> bool {
         let retrying = self.retrying.load(Ordering::Relaxed);
         let more = match self.order {
@@ -153,9 +155,10 @@ impl CompletionQueue {
     /// Makes the notification descriptor not readable if the program has nothing left to take:
     /// neither a result nor the id of a woken task.
     ///
-    /// The flag `is_notified` stays set if another thread has set it and has not made the
-    /// descriptor readable yet. That thread then wakes the program once without a result, and the
-    /// program's next call makes the descriptor not readable.
+    /// The flag `is_notified` stays set while another thread is between
+    /// [`begin_notification`](Self::begin_notification) and
+    /// [`end_notification`](Self::end_notification). That thread then wakes the program, which may
+    /// find no result. The program's next call makes the descriptor not readable.
     fn clear_notification(&self, state: &mut CompletionState) {
         if state.is_notified && state.ready.is_empty() && state.woken.is_empty() {
             state.is_notified = !self.notifier.get().is_some_and(ResultsDescriptor::clear);

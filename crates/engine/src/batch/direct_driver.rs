@@ -1,10 +1,10 @@
 //! The direct driver: the program's own threads send and receive the only request of a batch.
 //!
-//! A batch's thread costs a program that waits for each response in its event loop two wake-ups a
-//! request: the thread's and the loop's. The direct driver needs only the loop's. The thread that
-//! submits a request sends it on an idle connection, and [`drive`](DirectDriver::drive) receives
-//! when the program looks for results. The descriptor of the batch is readable when it is worth
-//! looking.
+//! A program may wait for each response in its event loop. With the batch's thread, each request
+//! then wakes two threads, the batch's and the loop's; with the direct driver, only the loop's. The
+//! thread that submits a request sends it on an idle connection. The descriptor of the batch
+//! becomes readable when bytes of the response arrive. The program then looks for results, and
+//! [`drive`](DirectDriver::drive) receives these bytes.
 //!
 //! ```text
 //!  submit ─▶ idle connection ─▶ send ─▶ ReadinessSet ◀── the program's event loop
@@ -12,11 +12,11 @@
 //!    └─────────┴──▶ the batch's thread: everything unusual
 //! ```
 //!
-//! A program may be busy for long before it looks for results again. That must not delay more than
-//! one short response. So the batch's thread runs a request if another is in progress, if there is
-//! no idle connection, if there is much to send, or if the last body was long. It takes a request
-//! over if its body is long or coded, or if another step follows the response (a retry, a redirect,
-//! a challenge). A socket's receive buffer may not hold the rest of a long body.
+//! A program may be busy for long before it looks for results again. This may delay one short
+//! response, but no more. So the batch's thread runs a request if another is in progress, if there
+//! is no idle connection, if there is much to send, or if the last body was long. It takes a
+//! request over if its body is coded or long (the socket's receive buffer may not hold the rest),
+//! or if another step follows the response: a retry, a redirect or a challenge.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -47,8 +47,8 @@ const MAX_CONTENT: usize = 8 << 10;
 /// batch's thread decodes the rest, since decoding may take long.
 const MAX_PIECE: usize = 32 << 10;
 
-/// The maximum number of receives of the program's threads for one response. After that many, the
-/// batch's thread receives the rest of the response.
+/// The maximum number of times that the program's own threads receive from the connection for one
+/// response. After that, the batch's thread receives the rest of the response.
 const MAX_RECEIVES: u32 = 4;
 
 /// The driver by which the program's own threads, not the batch's thread, send a request and
@@ -100,9 +100,9 @@ struct DirectExchange {
     receives: u32,
 }
 
-/// A waker that does nothing. A sink or a source of content wakes it when a transfer can continue,
-/// but only transfers on the batch's thread wait for sinks and sources: a request that has to wait
-/// for one is handed over to that thread.
+/// The waker of the direct driver, which does nothing. Elsewhere, a sink or a content source wakes
+/// a transfer that waits for it. In this driver, no transfer waits for a sink or a source: the
+/// driver hands such a transfer over to the batch's thread.
 struct NoWaker;
 
 impl TransferWaker for NoWaker {
@@ -356,10 +356,10 @@ impl DirectDriver {
         ConnectionWaker { wake: Some(&self.waker), token: 0 }
     }
 
-    /// Takes an idle connection from the pool for a request that a thread of the program may send.
-    /// Returns `None` if there is no such connection. Also returns `None` if the batch's thread
-    /// must send the request: it is not simple ([`is_simple`]), the batch has another request, or
-    /// the last body was long.
+    /// Takes an idle HTTP/1 connection from the pool, on which the calling thread itself can send
+    /// the request. Returns `None` if the batch's thread must send the request: the pool has no
+    /// such connection, the request is not simple ([`is_simple`]), the batch has another request,
+    /// or the last body was long.
     fn connection_for(&self, request: &Request, now: Instant) -> Option<(&ReadinessSet, HttpConnection)> {
         let readiness = self.readiness.get()?;
         if !is_simple(request) || !self.executor.may_start_on_other_thread() {

@@ -46,9 +46,9 @@ pub struct BodyDelivery {
     /// decoder's memory is not limited.
     memory: Option<Arc<DecoderMemoryBudget>>,
     share: Option<DecoderMemoryShare>,
-    /// The part of the budget `memory` that is reserved for the bytes that the search for values
-    /// and the page observer buffer. `None` until they have buffered more than
-    /// [`MAX_UNCOUNTED_SEARCH`] bytes.
+    /// The share of the budget `memory` for the search for values and the page observer. Its size
+    /// is the largest number of bytes that these two may ever buffer together. `None` until they
+    /// hold more than [`MAX_UNCOUNTED_SEARCH`] bytes.
     kept_share: Option<DecoderMemoryShare>,
     /// Received bytes of the body that are not decoded yet, because the decoder waits for memory;
     /// usually empty.

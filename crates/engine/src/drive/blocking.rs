@@ -251,9 +251,10 @@ fn next_state(
     }
 }
 
-/// Fetches the rest of the body over several connections. If the transfer must continue on a single
-/// connection, returns its state. Limits `split` to one connection then, unless the system could
-/// not provide an event loop.
+/// Fetches the rest of the body over several connections. Returns the state of the transfer if it
+/// must continue on a single connection:
+/// * The split was refused or not faster. `split` is then limited to one connection.
+/// * The system could not provide an event loop. `split` is then unchanged.
 fn split_transfer(
     client: &Client,
     live: ActiveExchange,
@@ -466,8 +467,9 @@ impl ActiveExchange {
         self.send_error = limited.and_then(|()| self.connection.send_pending()).err();
     }
 
-    /// Switches from blocking receives to waits in `poll`, if the body is large, if the kernel can
-    /// move it to the sink, or if the output is full.
+    /// Switches from blocking receives to waits in `poll`, if the output is full, or if the request
+    /// is sent and the body is large (or the kernel can move it to the sink). Otherwise, resets the
+    /// socket's low-water mark.
     fn choose_wait(&mut self) {
         if self.waits == WaitSyscall::InPoll {
             return;

@@ -272,9 +272,10 @@ impl ConnectionSlot {
         }
     }
 
-    /// Begins or ends the time for which the waiting transfers wait for a stream of a connection
-    /// that carries no transfer. A server may forbid all streams for a short time (RFC 9113,
-    /// section 5.1.2). Nothing on the connection says whether it will allow one again.
+    /// Starts the limit [`MAX_STREAM_WAIT`] when transfers begin to wait for a stream of a
+    /// connection that carries no transfer. Removes the limit when this wait is over. A server may
+    /// forbid all streams for a short time (SETTINGS_MAX_CONCURRENT_STREAMS 0, RFC 9113 section
+    /// 6.5.2). The client cannot know whether the server will allow a stream again.
     fn update_stream_wait(&mut self, now: Instant) {
         let lacks_stream = match &self.state {
             ConnectionState::Open(connection) => {

@@ -112,11 +112,13 @@ pub fn wait_for_room(pipe: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Res
 /// A descriptor to wait for together with a socket.
 #[derive(Debug, Clone, Copy)]
 pub enum ExtraPollDescriptor<'a> {
-    /// The sink's pipe. The wait also ends when the pipe has lost its reader.
+    /// The pipe to which the sink writes. The wait ends when the pipe has lost its reader.
     Sink(BorrowedFd<'a>),
-    /// The full output of the sink: the wait ends when it accepts bytes or has lost its reader.
+    /// The descriptor to which the sink writes, such as a full pipe. The wait ends when the
+    /// descriptor accepts bytes or has lost its reader.
     FullOutput(BorrowedFd<'a>),
-    /// The content source of an upload: the wait ends when it has more bytes.
+    /// The descriptor from which an upload reads its content. The wait ends when the descriptor has
+    /// more bytes.
     Source(BorrowedFd<'a>),
 }
 

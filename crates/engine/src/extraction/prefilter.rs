@@ -169,8 +169,9 @@ pub(super) struct HitAcrossMarkupTest {
     /// For each byte value, a bit set of what the byte can be: [`IS_BEFORE`], [`IS_AFTER`],
     /// [`ENDS_RUN`] and [`IS_BREAK`].
     neighbours: Box<[u8; 256]>,
-    /// The minimum number of bytes of one set that stand directly before the hit in every match.
-    /// Tags may stand between these bytes. 0 if no such number is known.
+    /// The minimum number of bytes of one set directly before the hit in every match: 3 for
+    /// `[a-z]{3,}@`, whose hit is the `@`. Tags may stand between these bytes. 0 if no minimum is
+    /// known.
     run_before: usize,
 }
 
@@ -222,8 +223,9 @@ const IS_BEFORE: u8 = 1;
 /// (a byte that occurs in every match).
 #[cfg(feature = "select")]
 const IS_AFTER: u8 = 2;
-/// A bit in [`HitAcrossMarkupTest::neighbours`]: the byte cannot be one of the bytes that every
-/// match has before its hit ([`HitAcrossMarkupTest::run_before`]), or it is one of [`BREAKS`].
+/// A bit in [`HitAcrossMarkupTest::neighbours`]: the byte is not one of those that every match has
+/// directly before its hit ([`HitAcrossMarkupTest::run_before`]). For `[a-z]{3}@` with the hit `@`,
+/// all bytes except `a` to `z` have this bit. [`BREAKS`] always have it.
 #[cfg(feature = "select")]
 const ENDS_RUN: u8 = 4;
 /// A bit in [`HitAcrossMarkupTest::neighbours`]: the byte is one of [`BREAKS`]. In markup, such a
@@ -264,9 +266,10 @@ impl HitAcrossMarkupTest {
         if bytes[at] == b'<' { Some(at) } else { self.skip_text_after_stop(bytes, at) }
     }
 
-    /// Continues [`skip_text`](Self::skip_text) at the index `at`, which has the byte value of a
-    /// hit or an `&`. Returns the index of the `<` that ends the text. Returns `None` if the text
-    /// may contain a hit, or if no `<` follows.
+    /// Continues [`skip_text`](Self::skip_text) at the index `at`. The byte there is an `&`, or it
+    /// has the value that every hit has, such as `@` for `[a-z]+@`. Returns the index of the `<`
+    /// that ends the text. Returns `None` if an `&` or a hit (that value between suitable bytes)
+    /// comes before the `<`, or if no `<` follows.
     #[inline(never)]
     fn skip_text_after_stop(&self, bytes: &[u8], mut at: usize) -> Option<usize> {
         loop {
@@ -289,9 +292,10 @@ impl HitAcrossMarkupTest {
         bytes[at] == b'&' || may_hit && self.has_run_before(&bytes[..at])
     }
 
-    /// Returns true if a hit may follow directly after `bytes`: the last
-    /// [`run_before`](Self::run_before) bytes are of the set of bytes that every match has before
-    /// its hit, or a tag or a null byte comes between them.
+    /// Returns true if a hit may follow directly after `bytes`. The last
+    /// [`run_before`](Self::run_before) bytes, or those of them after the last tag or null byte,
+    /// must be of the set that every match has before its hit. For `[a-z]{3}@`, the result is true
+    /// after `abc` and `a</b>bc`, and false after `1bc`.
     #[inline(never)]
     fn has_run_before(&self, bytes: &[u8]) -> bool {
         let mut kinds = bytes.iter().rev().take(self.run_before).map(|byte| self.neighbours[usize::from(*byte)]);

@@ -74,10 +74,11 @@ impl ExtractRegexes {
         Ok(Self { inner: inner.collect::<Result<_>>()?, keeps_empty: false })
     }
 
-    /// Makes the expressions also report an empty value, i.e. an empty group 1 in a match that is
-    /// not empty. By default, empty values are left out. Suppose that each expression matches
-    /// exactly once in each item of a page. Then each item gets the same number of values, and the
-    /// position of a value in the list shows which expression found it.
+    /// Makes the expressions also report an empty value: the value of a match in which group 1 is
+    /// empty or takes no part. A match that is empty itself has no value. By default, empty values
+    /// are left out. Suppose that three expressions match exactly once in each item of a page. With
+    /// empty values, each item then has three values, and the position of a value in the list shows
+    /// which expression found it.
     #[must_use]
     pub fn keeping_empty(self) -> Self {
         Self { keeps_empty: true, ..self }

@@ -73,8 +73,8 @@ pub(super) struct DispatchState {
     /// as sorted values. `None` before the stage ends, and after all its values have been taken.
     final_values: Vec<Option<StageEndValues>>,
     /// The transfers that earlier runs of the program did not finish: for each stage, its index and
-    /// its transfers. The transfers of the last stage are added to the queue first, and come last
-    /// in this list.
+    /// its transfers. The queue takes the transfers of the last entry first, and so those of the
+    /// last stage.
     unfinished: Vec<(usize, Box<dyn UnfinishedTransferIterator>)>,
     /// For each stage, the number of new transfers in the queue, without those that are tried
     /// again.
@@ -219,9 +219,10 @@ impl Dispatcher {
         !state.full[stage] && state.errors.len() < state.max_backlog
     }
 
-    /// Fills the queue with new transfers until `target` are waiting. The transfers come from the
-    /// input, from earlier runs of the program, and from the values of ended stages. (A stage whose
-    /// values are sorted, for example, passes them on when it ends.)
+    /// Adds new transfers to the queue until `target` × `pipeline` wait, or until they take
+    /// [`MAX_QUEUED_BYTES`]. Takes the unfinished transfers of earlier runs first, then the values
+    /// that an ended stage held back (to sort them, for example), then the input. Stops earlier if
+    /// the input has no item now.
     ///
     /// # Errors
     /// A value or an unfinished transfer cannot be read back from disk.
@@ -509,10 +510,11 @@ impl DispatchState {
         }
     }
 
-    /// Returns the number of waiting transfers up to which the queue is now filled, although enough
-    /// transfers wait for their hosts: an item of the input may be for another host. Returns `None`
-    /// if the total limit on concurrent transfers is reached, if too many transfers wait, if the
-    /// input has ended, or if it is too early ([`InputReadAhead`]).
+    /// Returns the number of waiting transfers up to which the caller now fills the queue. The
+    /// caller has found that the hosts of all waiting transfers allow no start, but the next item
+    /// of the input may be for another host. Returns `None` if the total limit on concurrent
+    /// transfers is reached, if the waiting transfers take too much memory, if the input has ended,
+    /// or if it is too early ([`InputReadAhead`]).
     fn next_queue_target(&mut self, now: Instant) -> Option<usize> {
         if !self.queue.has_free_slot() {
             self.read_ahead.on_total_limit();

@@ -30,9 +30,9 @@ pub struct FleetItem {
     pub url: String,
     /// The destination of the body: the fleet's output, or a file.
     pub destination: BodyDestination,
-    /// The settings of this request that differ from the options with which the fleet requests the
-    /// URLs of its input ([`FleetStage::options`](super::FleetStage::options) of the first stage).
-    /// Default: `None`, for no difference.
+    /// The settings that apply to the request of this item alone. They take precedence over the
+    /// options of the first stage ([`FleetStage::options`](super::FleetStage::options)), which
+    /// apply to all items. Default: `None`, for the options of the first stage.
     pub request: Option<Box<PerItemRequestOptions>>,
     /// The identifier of the item, as JSON text. Reports about the transfer contain it unchanged.
     /// Default: none.

@@ -1,13 +1,14 @@
-//! The sink of a repeated stage (`depth`) that provides the URLs of its next repetition.
+//! The sink of a repeated stage (`depth`): it outputs the new URLs that one repetition finds, and
+//! passes them to the next repetition. A level is one repetition.
 //!
 //! ```text
 //! window k ─▶ KnownUrls ─┬─▶ window k + 1 (lines) ─▶ … ─▶ output, or the last window to be sorted
-//!                        └─▶ values by number ─▶ at the end of stage k: URLs of stage k + 1
+//!                        └─▶ numbered URLs ─▶ at the end of level k: URLs of level k + 1
 //! ```
 //!
-//! A level is one repetition of the stage. It begins when the previous level has ended. Otherwise,
-//! a fast page could lead to a URL at a deeper level first, and the level of the URL would depend
-//! on timing.
+//! A window is an ordered queue of bodies; window k has those of level k. A level begins only when
+//! the previous level has ended. So the level of a URL does not depend on timing: it is one more
+//! than the lowest level whose pages contain the URL.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,9 +32,9 @@ pub(super) struct LevelSink {
     kept: Option<Sorter>,
     count: u64,
     output: Arc<OrderedWindow>,
-    /// True if the URLs are output in sorted order. `output` is then the output window (an ordered
-    /// queue of bodies) of the last stage, whose sink sorts the URLs of all repetitions. If false,
-    /// `output` is the window of the next stage.
+    /// True to sort the URLs in the output. `output` is then the output window of the last stage,
+    /// whose sink sorts the URLs of all repetitions. (An output window is an ordered queue of
+    /// bodies.) If false, `output` is the window of the next stage.
     is_sorted: bool,
     next: Box<dyn StageSink>,
     passing: ExtractedValues,

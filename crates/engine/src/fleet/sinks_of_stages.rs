@@ -162,9 +162,10 @@ impl StageSink for FleetOutputSink {
 /// keeps all values until the end to sort them.
 pub(super) struct UniqueOrSortSink {
     distinct: Option<Distinct>,
-    /// The links that any repetition of the stage has already found. The sink drops these links,
-    /// and does not use `distinct`. `None` if the stage is not repeated on the links in its own
-    /// pages ([`FleetStage::depth`](super::FleetStage::depth)).
+    /// The links found so far, if the stage is repeated on the links in its own pages
+    /// ([`FleetStage::depth`](super::FleetStage::depth)); otherwise `None`. All repetitions of the
+    /// stage share this set. The sink drops each link that is already in the set. `distinct` is
+    /// `None` if there is a set.
     known_urls: Option<KnownUrls>,
     sorter: Option<Sorter>,
     next: Box<dyn StageSink>,

@@ -34,9 +34,10 @@ pub struct StartRate {
 
 impl StartRate {
     /// Makes a limit of one start per `interval`, on average. A transfer that starts at most 100 ms
-    /// after the time at which it was allowed does not delay later transfers: the next interval
-    /// begins at that time. If a transfer starts later than that, the next interval begins with its
-    /// start.
+    /// late does not delay later transfers. If it starts later than that, the next interval begins
+    /// with its start. For example, let the interval be 500 ms, and let a transfer be allowed to
+    /// start at 500 ms. If it starts at 550 ms, the next one may start at 1,000 ms; if it starts at
+    /// 700 ms, at 1,200 ms.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { interval, schedule: Arc::default() }

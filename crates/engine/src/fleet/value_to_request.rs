@@ -35,9 +35,9 @@ pub trait ExtractedValueMapper: Send + Sync {
         Ok(BodyDestination::Output)
     }
 
-    /// Returns the options for the request of a value's page, or `None` to use `_options`, the
-    /// options that the requests of the stage share. If the target must not receive credentials,
-    /// `_options` contains none. By default, returns `None`.
+    /// Returns the options for the request that is made from `_value`. `None` means the options in
+    /// `_options`: those that all requests of the stage share, without the credentials if the
+    /// target must not receive them. Default: `None`.
     fn options(&self, _value: &[u8], _options: &RequestOptions) -> Option<RequestOptions> {
         None
     }

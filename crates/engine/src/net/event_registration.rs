@@ -1,8 +1,9 @@
 //! The registration of sockets with an event loop, for edge-triggered events.
 //!
-//! On Windows, an event loop reports a socket once more only after [`after_short_receive`], which must
-//! follow each receive that found fewer bytes than it could take, or after [`after_send`], which must
-//! follow each send.
+//! On Windows, an event loop reports a socket once, and again only after one of two calls:
+//! * [`after_short_receive`], for further input, must follow each receive that found fewer bytes
+//!   than it could take.
+//! * [`after_send`], for room for output, must follow each send.
 
 use std::io;
 

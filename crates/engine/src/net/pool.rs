@@ -123,14 +123,15 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if only an HTTP/3 attempt needs the address of `host`, since TCP connects to
-    /// another host (`dial`). The TCP connection need not wait for the lookup of `host` then.
+    /// Returns true if the connection may be opened over TCP before the address of `host` is known:
+    /// only the concurrent attempt over HTTP/3 connects to `host`, and TCP connects to another host
+    /// (`dial`).
     pub(crate) fn may_connect_without(&self, host: &str) -> bool {
         matches!(&self.http3, Http3Choice::Race(endpoint) if endpoint.host == host && self.dial.0 != host)
     }
 
-    /// Returns the HTTP/3 choice in a form that can be compared between two hosts: an endpoint that
-    /// is the key's own host and port is replaced with an empty endpoint.
+    /// Returns the HTTP/3 choice in a form that is equal for two hosts with HTTP/3 at their own
+    /// host and port: such an endpoint is replaced with an empty one. Any other is unchanged.
     fn http3_at_origin(&self) -> Http3Choice {
         let is_own = |endpoint: &QuicEndpoint| endpoint.host == self.host && endpoint.port == self.port;
         let nowhere = QuicEndpoint { host: String::new(), port: 0 };

@@ -5,10 +5,13 @@
 //!  Stream:  plain text ◀─ [TLS with the origin] ◀─ SocketOrProxyTls: [bytes ahead] ◀─ [tunnel] ◀─ [TLS with the proxy] ◀─ socket
 //! ```
 //!
-//! The record layer decrypts in place, so one layer of TLS costs no copy. With two layers, the
-//! plaintext of the proxy's layer is copied into the reader's buffer. Decrypting it there would
-//! need room for a partial record of each layer before every read, and a connection through an
-//! https proxy is encrypted twice anyway.
+//! A part in brackets exists only if it is needed. `bytes ahead` are bytes that arrived together
+//! with the proxy's response to CONNECT.
+//!
+//! The record layer decrypts in place, so one layer of TLS costs no copy. Two layers cost one copy:
+//! this module decrypts the proxy's layer in its own buffer, and copies the plaintext into the
+//! buffer of the layer above. Without the copy, that buffer would need room for a partial record of
+//! each layer before every read.
 
 use std::io;
 use std::ops::Range;

@@ -46,7 +46,7 @@ impl Socket {
         Self::from_socket(socket, nonblocking)
     }
 
-    /// Opens a socket like [`Socket::open`], because the system has no Multipath TCP.
+    /// Opens an ordinary TCP socket ([`Socket::open`]). Windows does not support Multipath TCP.
     ///
     /// # Errors
     /// The errors of `WSASocketW`.

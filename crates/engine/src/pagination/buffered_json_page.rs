@@ -111,8 +111,8 @@ impl ReceivedJsonPage {
     }
 }
 
-/// Converts `found`, a value in `page`, to the value that determines the URL of the next page.
-/// `content` is the text of `page`.
+/// Converts `found`, a JSON value in `page`, to a [`NextPageValue`]. `content` is the text of
+/// `page`, from which a number is copied with all its digits.
 fn page_value(page: &Value, found: &Value, content: &[u8]) -> NextPageValue {
     match found {
         Value::Null | Value::Bool(false) => NextPageValue::None,

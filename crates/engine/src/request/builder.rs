@@ -426,9 +426,9 @@ fn parse_target(client: &Client, url: String, options: &RequestOptions) -> Resul
     parsed.map_err(|error| unusable_url_error(error).with_url(RequestUrl::Text(url).to_string()))
 }
 
-/// Returns an error if this header field cannot be sent. This is checked before a connection is
-/// made. Otherwise, the server would wait for a request that never comes, although it may serve
-/// only one connection at a time.
+/// Returns an error if this header field cannot be sent. The builder checks each field, so that no
+/// connection is made for a request that cannot be sent. Such a connection would block a server
+/// that serves only one connection at a time.
 fn check_field(name: &str, value: &[u8]) -> Result<()> {
     let cause = match (is_token(name.as_bytes()), is_value(value)) {
         (false, _) => "its name is not a token",

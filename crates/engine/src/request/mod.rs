@@ -274,8 +274,8 @@ pub struct RequestOptions {
     pub keep_history: bool,
 }
 
-/// The settings of a single request, in addition to the [`RequestOptions`] that many requests
-/// share. The shared options are not copied.
+/// The settings of a single request. Each setting overrides or extends the [`RequestOptions`],
+/// which many requests share without a copy.
 ///
 /// ```
 /// use haul::request::RequestOverrides;

@@ -65,13 +65,12 @@ pub(super) struct FirstStream {
 /// split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstConnectionUse {
-    /// The connection is used for parts like any other connection when the first transfer has
-    /// ended. This is the case with HTTP/3, and if no connection of the download offers HTTP/2.
+    /// The connection has no special use. If it is open when the first transfer has ended, any part
+    /// may use it. This is the case for HTTP/3, and if the download does not offer HTTP/2.
     Shared,
     /// The connection was opened with an offer of HTTP/2. The additional connections for parts
-    /// offer only HTTP/1.1, because parts on one HTTP/2 connection would share its speed. If this
-    /// connection uses HTTP/2, it stays open when the first transfer has ended, and then carries
-    /// one part at a time.
+    /// offer only HTTP/1.1, because parts on one HTTP/2 connection would share its speed. After the
+    /// end of the first transfer, an HTTP/2 connection stays open and carries one part at a time.
     Separate {
         /// The ID of the part that currently uses the connection; `None` if no part uses it.
         user: Option<usize>,

@@ -41,8 +41,9 @@ pub(super) struct DeliveryRange {
     /// True if the range is the beginning of content whose length is unknown
     /// ([`WantedContentRange::Opening`]). The content may be shorter than the range.
     is_opening: bool,
-    /// True if the request asks for one byte more than is missing: the last byte that the sink
-    /// already has. The response then states the total length even if nothing is missing.
+    /// True if the requested range begins one byte before `at`, with the last byte that the sink
+    /// already has. The range is then never empty, so the response states the total length even if
+    /// no byte is missing.
     requests_last_byte: bool,
 }
 

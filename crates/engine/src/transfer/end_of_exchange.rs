@@ -361,10 +361,10 @@ impl Transfer {
         }
     }
 
-    /// Sets the deadline of this attempt to the deadline of the whole transfer, because the server
-    /// has responded. Until then, the target of a redirect (such as a mirror) has an earlier
-    /// deadline (`limit_mirror_time`), so that a silent mirror leaves time for another one. Does
-    /// nothing if each attempt has a time limit.
+    /// Sets the deadline of this attempt to that of the whole transfer, now that the server has
+    /// responded. Before the response, the target of a redirect (such as a mirror) may have an
+    /// earlier deadline, which `limit_mirror_time` sets: a silent mirror then leaves time for
+    /// another one. Does nothing if each attempt has a time limit.
     pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
             self.attempt.deadline = self.total_deadline();

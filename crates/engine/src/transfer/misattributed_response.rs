@@ -22,9 +22,10 @@ impl Transfer {
         TransferStep::Again(Duration::ZERO)
     }
 
-    /// Discards a complete response that may belong to another request on the same connection. The
-    /// transfer then starts again at the caller's target (at that of a redirect that changed the
-    /// method), or fails if some of the content was already output.
+    /// Discards a complete response that may belong to another request on the same connection.
+    /// Fails the transfer if some of the content was already output. Otherwise, starts it again at
+    /// the caller's target. If a redirect changed the method, or the request's content can be sent
+    /// only once, the target remains the redirect's.
     pub fn retract_response(&mut self, now: Instant) -> TransferStep {
         self.response = ResponseDecisions::default();
         self.record = None;

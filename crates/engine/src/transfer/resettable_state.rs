@@ -76,7 +76,7 @@ pub(super) enum RangeFieldOwner {
     /// content.
     Engine,
     /// The engine decides which requests have a Range field. The transfer delivers the content from
-    /// the offset that the caller has chosen.
+    /// the caller's offset ([`RequestOptions::resume_from`]) to the end.
     EngineFromOffset,
 }
 
@@ -266,9 +266,9 @@ pub struct TransferSchedulingData {
     /// The host slot (the permit for one transfer to the host) that this transfer holds until it
     /// ends. `None` if the number of transfers to the host is not limited.
     pub host_slot: Option<HostId>,
-    /// The transfer's position in the order of the output; transfers of lower rank come first. Rank
-    /// 0 is for a transfer for which all other output waits. On a connection, a transfer must not
-    /// wait for a transfer of higher rank.
+    /// The transfer's position in the order of the output: rank 1 comes before rank 2. A transfer
+    /// has rank 0 if all other output waits for its body. A transfer of rank 1 must not wait on a
+    /// connection for one of rank 2, whose output may wait for that of rank 1.
     pub rank: u64,
     /// True while this transfer waits for the first answer of its host and, because of that wait,
     /// one transfer more may run than the limit on concurrent transfers allows.

@@ -274,10 +274,10 @@ impl Transfer {
         is_stale.then_some(BodyDisposition::RestartAtCallerUrl)
     }
 
-    /// Handles a response that cannot be the rest of a begun body, or a part of a split download,
-    /// because its status is neither 200 nor 206: decides to try again or to fail, whether or not
-    /// the status counts as a failure. Returns `None` if no body has begun, or if the status may be
-    /// that of the rest.
+    /// Handles a response without the missing bytes: the request asked for the rest of a begun
+    /// body, or for a part of a split download, and the status is neither 200 nor 206. The transfer
+    /// then tries again or fails, even if the caller accepts that status. Returns `None` for any
+    /// other response.
     fn on_status_without_rest(&mut self, head: &ResponseHead, options: &RequestOptions) -> Option<BodyDisposition> {
         let status = head.status();
         if !self.progress.has_begun && !self.is_part() || matches!(status, 200 | 206) {
@@ -524,9 +524,9 @@ impl Transfer {
         )
     }
 
-    /// Returns true if the body of this response replaces the content that the sink has from an
-    /// earlier run: the response is neither the rest nor the whole of that content, for example an
-    /// error page.
+    /// Returns true if the body of this response replaces any content that the sink has from an
+    /// earlier run. The status is then neither 200 (the whole of that content) nor 206 (its rest),
+    /// but 404, for example.
     fn replaces_existing_part(&self, head: &ResponseHead) -> bool {
         self.ranges.mode == RangeFieldOwner::Engine
             && !self.ranges.must_continue

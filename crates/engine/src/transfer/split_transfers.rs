@@ -67,10 +67,10 @@ impl SplitRole {
 }
 
 impl Transfer {
-    /// Determines whether the response's body can be fetched in parts. There are three results:
-    /// * `Some(Some(..))` with the properties of the body if it can.
+    /// Determines whether the response's body can be fetched in parts. Returns one of these:
+    /// * `Some(Some(..))` with the length and the validator of the body if it can.
     /// * `Some(None)` if it cannot.
-    /// * `None` before the head of the response has arrived.
+    /// * `None` if no head has arrived, or if the body is dropped, such as that of a redirect.
     pub(crate) fn may_split(&self) -> Option<Option<SplittableBody>> {
         if !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return None;

@@ -221,8 +221,8 @@ enum CloseMode {
 
 /// A response of a [`PipelineServer`], and the end of its connection.
 struct PipelineReply {
-    /// The body of the response; `None` for the text `small N`, where N is the number of the
-    /// request. If the body is empty, the server sends nothing at all, not even a head.
+    /// The body of the response; `None` for the line `small N`, where N is the number in the path
+    /// of the request. For an empty body, the server sends no response at all, not even a head.
     body: Option<Vec<u8>>,
     close: CloseMode,
 }

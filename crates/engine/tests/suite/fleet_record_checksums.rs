@@ -23,12 +23,13 @@ use testkit::h1_peer::{H1Peer, ScriptStep};
 /// The URL and the checksum of each reported transfer, in the order of the reports.
 type ReportedChecksums = Arc<Mutex<Vec<(String, Option<Vec<u8>>)>>>;
 
-/// A reporter that records the checksums, and truncates a file when it reports another transfer.
+/// A reporter that records the checksums. It can also end the hashing of a large file early: when
+/// the fleet reports the transfer of another file, the reporter truncates the large file.
 #[derive(Clone, Default)]
 struct ChecksumReporter {
     reports: ReportedChecksums,
-    /// The file to truncate while it is being hashed, and the URL of the transfer whose report
-    /// triggers the truncation.
+    /// The path of the large file, which is being hashed, and the URL of the other file, whose
+    /// report triggers the truncation. `None` to truncate no file.
     truncates: Option<(PathBuf, String)>,
 }
 
@@ -104,7 +105,8 @@ fn completed_partial_files_are_hashed_as_a_whole() {
     assert_eq!(reports, [(url, whole)]);
 }
 
-/// Hashes a file of 64 GiB until the other transfer has ended.
+/// Hashes a file of 64 GiB. The report of the other transfer, which must not wait for the end of
+/// the hashing, truncates this file.
 #[test]
 fn hashing_a_large_file_delays_no_transfer() {
     const LENGTH: u64 = 64 << 30;

@@ -24,8 +24,8 @@ use testkit::test_certificates::TestCertificates;
 
 const SEQUENCES: u64 = 1_280;
 
-/// The routes to an origin: the scheme of the proxy (empty for a direct connection), and true if
-/// plain http is tunnelled, too.
+/// The routes to an origin. Each has the scheme of the proxy (empty for a direct connection), and
+/// true if an HTTP proxy tunnels requests for http URLs instead of forwarding them.
 const WAYS: [(&str, bool); 8] = [
     ("", false),
     ("http", false),

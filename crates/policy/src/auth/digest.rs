@@ -220,9 +220,9 @@ impl DigestSession {
         Ok(value.0)
     }
 
-    /// Returns two values for the answer: a hash, and the client nonce to send. The hash is over
-    /// user, realm and password. With a `-sess` algorithm, the session key made from this hash
-    /// takes its place (RFC 7616 §3.4.2).
+    /// Returns the hash H of `user:realm:password`, and the client nonce to send. With a `-sess`
+    /// algorithm, the session key replaces H: the hash of `H:nonce:cnonce` (RFC 7616 §3.4.2). Later
+    /// calls then return the same key and client nonce, and ignore `cnonce`.
     fn user_hash_and_cnonce(&mut self, credentials: &Credentials, cnonce: &str) -> (String, String) {
         let challenge = &self.challenge;
         let algorithm = challenge.algorithm;

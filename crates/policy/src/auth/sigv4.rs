@@ -462,8 +462,8 @@ mod tests {
         assert_eq!(lines, b"content-type:text/plain\nhost:h:1\nx-a:1\nx-b:two words,more\n");
     }
 
-    /// Checks that the URL is rewritten so that a storage service which encodes the received path
-    /// again gets the signed path.
+    /// Checks that a request to S3 is sent with the canonical encoding of its path: `/a%3Db` for
+    /// `/a=b`. A service that decodes the path and encodes it again then gets the signed path.
     #[test]
     fn s3_path_is_sent_in_its_canonical_encoding() {
         let signed_target = |option, url: &str| {

@@ -143,8 +143,8 @@ fn window_size_depends_on_phase_and_refusals() {
     );
 }
 
-/// Checks that half as many concurrent requests show a queue if they reach more than 70 % of the
-/// usual request rate.
+/// Checks that a test that halves the limit keeps the lower limit if the request rate is more than
+/// 70 % of the usual rate (so requests had queued), and at least 90 % of the best rate.
 #[test]
 fn test_compares_rates_of_fewer_requests() {
     let ended = |mean, best_rate, base| {

@@ -119,8 +119,8 @@ pub struct NameLookup {
     /// exists but has no address.
     exists: bool,
     negative_ttl: Option<Duration>,
-    /// The number of AliasMode records that were followed, and the shortest time for which one of
-    /// them may be cached.
+    /// The number of AliasMode records (RFC 9460) in the responses so far, and the smallest of
+    /// their TTLs; [`Duration::MAX`] before the first record.
     https_aliases: (u32, Duration),
     status: DnsLookupStatus,
 }

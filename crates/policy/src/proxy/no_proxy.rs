@@ -58,12 +58,12 @@ impl NoProxy {
         NoProxy { entries: words.filter_map(parse_entry).collect() }
     }
 
-    /// Parses a list of hosts as curl 8.22 does. The differences are:
+    /// Parses a list of hosts as curl 8.22 does. The differences from [`parse`](Self::parse) are:
     ///
     /// * `*` matches all hosts only if it is the whole text.
     /// * An entry with a port or with brackets matches nothing.
-    /// * A prefix of length 0 matches one address.
-    /// * Entries are separated by commas. A blank without a comma ends the list.
+    /// * A prefix of length 0 matches one address: `10.0.0.0/0` matches only 10.0.0.0.
+    /// * Entries are separated by commas. A blank without a comma ends the list: `a b` is only `a`.
     pub fn parse_as_curl(text: &str) -> NoProxy {
         if text == "*" {
             return NoProxy::parse(text);

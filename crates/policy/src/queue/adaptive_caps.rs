@@ -117,11 +117,12 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    /// Records whether all jobs of `host` share one connection (HTTP/2), on which the server limits
-    /// the number of concurrent requests. If they do, the host may have as many running jobs as are
-    /// allowed on all hosts together. If caps (limits on running jobs) adapt, refusals of jobs then
-    /// lower the host's cap. When the jobs need separate connections again, the cap starts as for a
-    /// new host.
+    /// Records whether all jobs of `host` share one connection (HTTP/2).
+    ///
+    /// On a shared connection, the server itself limits the number of concurrent requests. So the
+    /// host may then have as many running jobs as are allowed on all hosts together. This number is
+    /// the host's new cap (limit on running jobs). Refused jobs lower the cap if caps adapt. When
+    /// the jobs need separate connections again, the cap starts as for a new host.
     pub fn set_shared_connection(&mut self, host: HostId, is_shared: bool) {
         let total = self.caps.total;
         let adapts = self.adaptive_max.is_some();

@@ -424,9 +424,10 @@ impl SplitPlanner {
     /// Records that the server refused one of `connections` connections. From now on, the planner
     /// asks for at most `connections` - 1 connections, but for at least one.
     ///
-    /// During a comparison of one connection with several, fewer connections are open than before
-    /// the comparison. If that earlier number is larger than `connections`, it counts instead. The
-    /// comparison continues, unless only one connection is allowed now.
+    /// During a comparison of one connection with several, fewer connections are in use than
+    /// before. The earlier number then replaces a smaller `connections`: if 6 connections are
+    /// compared with one, and one of 2 is refused, the new maximum is 5. The comparison goes on if
+    /// the new maximum is at least 2.
     pub fn on_connection_refused(&mut self, connections: usize) {
         let compared = match self.phase {
             SplitPhase::Comparing(comparison) => comparison.connections,

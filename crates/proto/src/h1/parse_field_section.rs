@@ -187,13 +187,13 @@ fn replace_invalid_bytes(input: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns `true` if a field name is not a token but harmless, so that its field line can be
-/// skipped. A harmless name has no control bytes except tabs, and does not resemble Content-Length
-/// or Transfer-Encoding, so that no parser takes it for one of them.
+/// Returns `true` if a field name is not a token and its field line can be skipped without harm.
+/// The name must not be empty, contain control bytes other than tabs, or resemble Content-Length or
+/// Transfer-Encoding. A lenient parser could take `Content Length` for Content-Length.
 ///
-/// Only in the line after the status line may the name begin with a blank: such a line is skipped
-/// (RFC 9112 §2.2). Any other line that begins with a blank was joined to the line before it
-/// ([`unfold_lines`]).
+/// A name can begin with a blank only in the line after the status line. Such a line is skipped
+/// (RFC 9112 §2.2). [`unfold_lines`] joins any other line that begins with a blank to the line
+/// before it.
 fn is_invalid_name(name: &[u8]) -> bool {
     !is_token(name)
         && !name.is_empty()

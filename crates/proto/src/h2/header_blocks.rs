@@ -163,9 +163,10 @@ impl H2Machine {
     }
 }
 
-/// The factor by which a header block may exceed the size limit of a head. A block above the limit
-/// is still decoded, only to keep the dynamic table equal to the peer's. Beyond this factor, the
-/// connection ends, because a block of 300 KiB can expand to a gigabyte.
+/// The maximum decoded size of the dropped field lines of a header block, as a multiple of
+/// [`ResponseLimits::head_bytes`]. Lines after an error (such as a head above its limit) are
+/// dropped. Dropped lines are decoded only to keep the dynamic table equal to the peer's. A larger
+/// size ends the connection, because a block of 300 KiB can expand to a gigabyte.
 const MAX_BLOCK_FACTOR: usize = 16;
 
 /// Decodes a header block. The outer error ends the connection, the inner one only the stream.

@@ -108,9 +108,10 @@ pub struct H2Config {
     /// The initial receive window of a response: the number of bytes of its body that the peer may
     /// send before any are [released](H2Machine::release). At most [`H2Config::connection_window`].
     ///
-    /// Default 262,144 (256 KiB). The window grows by itself if it slows a response down. At most
-    /// as many requests are open as initial windows fit into the connection's window. Hazard: a
-    /// small window costs round trips at the beginning of each body.
+    /// Default 262,144 (256 KiB). The window grows by itself if it slows a response down. The
+    /// initial windows of all open requests must fit into the connection's window, so this value
+    /// limits the number of open requests: at most four with 256 KiB and a connection's window of
+    /// 1 MiB. Hazard: a small window costs round trips at the beginning of each body.
     pub stream_window: u32,
     /// The receive window of the connection: the number of body bytes that the peer may send on all
     /// streams together before any are [released](H2Machine::release). It is the memory budget of

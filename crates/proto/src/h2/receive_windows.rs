@@ -45,9 +45,9 @@ pub(crate) struct StreamReceiveWindow {
     /// The number of bytes of the stream that the caller has not released: received bytes, and
     /// bytes announced by the header of a DATA frame.
     pub(crate) held: u64,
-    /// The sum of `window` and `held` (the bytes that the caller has not released) after a
-    /// WINDOW_UPDATE, in bytes: each WINDOW_UPDATE raises `window` so that the sum reaches this
-    /// number.
+    /// The window size of the stream, in bytes. Each WINDOW_UPDATE raises `window` to `target` -
+    /// `held`. For example, with a `target` of 64 KiB and 16 KiB of bytes that the caller has not
+    /// released, the peer may send 48 KiB.
     target: u64,
     /// The time of the last WINDOW_UPDATE for the stream; `None` before the first.
     since: Option<MonotonicTimestamp>,
@@ -242,12 +242,13 @@ impl ConnectionReceiveWindow {
         Some(increment as u32)
     }
 
-    /// Returns the number of bytes by which the target of a stream may grow. The target is the sum
-    /// of the stream's window and its unreleased bytes that each WINDOW_UPDATE restores.
+    /// Returns the number of bytes by which the target of a stream may grow. Each WINDOW_UPDATE
+    /// raises the sum of the stream's window and its unreleased bytes to the target.
     ///
     /// Streams grow from a pool: the memory budget minus the initial windows of all streams that
     /// may be open, but at least half of the budget. Each open stream has an equal share of the
-    /// pool. The growth is the smallest of these numbers:
+    /// pool. The growth of a stream so far is its target minus its initial window. The result is
+    /// the smallest of these numbers:
     ///
     /// * the stream's present target,
     /// * the stream's share of the pool, minus the stream's growth so far,

@@ -56,8 +56,8 @@ pub(crate) struct KillTally {
     pub(crate) survived: u64,
     pub(crate) wrong_hash: u64,
     pub(crate) not_done: u64,
-    /// The number of tries in which the origin sent more bytes again than [`KillTry::bound`]
-    /// allows.
+    /// The number of tries in which the origin sent too many bytes more than once:
+    /// [`KillTry::twice`] is larger than [`KillTry::bound`].
     pub(crate) over_limit: u64,
     /// The total number of connections that the killed processes had opened.
     connections: u64,
@@ -101,8 +101,8 @@ struct KillTry {
     done: bool,
     /// True if haul succeeded and all files have the right hashes.
     equal: bool,
-    /// The number of bytes that the origin sent again: a byte that was sent three times counts as
-    /// two.
+    /// The number of repeated bytes among the bytes that the origin sent. A byte that was sent
+    /// three times counts as two.
     twice: u64,
     /// The largest accepted value of `twice`, as a sum:
     /// * for each connection of a killed process, the length of a part (the longest range that haul

@@ -1,10 +1,14 @@
 //! The agent's side of one call: the descriptor to which the worker thread writes the body, and the
-//! socket to which the agent sends the result.
+//! socket to which the agent sends the head and the result.
 //!
 //! ```text
-//!   worker ──▶ AgentCallSink ──▶ AgentCall { outlet } ──▶ descriptor       no room: the main thread watches it, and wakes the worker
-//!                 └── ResponseStart ─▶ socket                            over: AgentTransferResult when all is written and the descriptor closed
+//!  worker ──▶ AgentCallSink ──▶ AgentCall { output } ──▶ descriptor
+//!                  └──▶ ResponseStart ──▶ socket
 //! ```
+//!
+//! If the descriptor is full, the main thread waits until it is writable, and then wakes the
+//! worker. When the whole body is written, the agent closes the descriptor, and then sends the
+//! `AgentTransferResult` to the socket.
 
 use std::error::Error as _;
 use std::io::{self, IoSlice, Write};
@@ -81,9 +85,9 @@ impl AgentCall {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if the agent has nothing more to do for the call: the descriptor to which the
-    /// body is written is closed, and the agent is not receiving the rest of a response whose
-    /// caller has disconnected.
+    /// Returns true if the agent has nothing more to do for the call. Returns false while the
+    /// descriptor to which the body is written is open. Also returns false while the agent receives
+    /// and discards the rest of a response, because the caller has disconnected.
     pub(super) fn is_finished_or_abandoned(&self) -> bool {
         let outlet = self.output();
         outlet.output.is_none() && !outlet.is_orphaned
@@ -100,8 +104,9 @@ impl AgentCall {
         outlet.is_short
     }
 
-    /// Closes the descriptor of the body, and wakes the transfer. The agent then receives the
-    /// remaining bytes of the response and discards them.
+    /// Closes the descriptor to which the body is written, because nobody reads it any more. If the
+    /// transfer has not ended, wakes it, so that the agent receives and discards the rest of the
+    /// response.
     fn close_and_discard(&self, outlet: &mut AgentCallBodyWriter) {
         outlet.is_orphaned = outlet.end.is_none();
         outlet.is_full = false;

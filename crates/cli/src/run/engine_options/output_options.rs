@@ -222,9 +222,10 @@ pub(crate) fn file_options(group: &UrlGroup, source: usize, checksum: Option<Exp
     options_for(group, group.output_of_source(source), checksum, None)
 }
 
-/// Returns the engine's file options for an output. If a response chooses the file name, the name
-/// is reserved in `names`, unless haul acts as curl or numbers the files (`--no-clobber`).
-/// A numbered file is only refused the name of a file that the run or a job uses.
+/// Returns the engine's file options for an output. If a response chooses the file name, the engine
+/// reserves the name in `names` before it opens the file. With `--no-clobber`, the engine numbers
+/// the files, so no name is reserved. `names` then only refuses the names of files that the run or
+/// a job uses. If haul acts as curl, no name is checked.
 pub(crate) fn options_for(
     group: &UrlGroup,
     output: &OutputArg,

@@ -83,11 +83,13 @@ pub(crate) fn entity_tag_line(head: &ResponseHead) -> Option<Vec<u8>> {
     Some([tag, b"\n"].concat())
 }
 
-/// Writes the entity tag of a successful response to the file of `--etag-save`. A 2xx response
-/// without an entity tag empties the file, because a tag identifies only the content with which it
-/// came (RFC 9110 section 8.8.3). In curl's place (`in_place`) the file keeps the old tag, as in
-/// curl. Any other response without a tag leaves an existing file unchanged, and creates a missing
-/// file empty. Does nothing for `-`, because the tag was printed when the head arrived.
+/// Writes the entity tag of a 2xx or 3xx response to the file of `--etag-save`. Does nothing for
+/// `-`, because the tag was printed when the head arrived.
+///
+/// A 2xx response without an entity tag empties the file, because a tag identifies only the content
+/// with which it came (RFC 9110 section 8.8.3). In any other case without a tag, an existing file
+/// stays unchanged, and a missing file is created empty. If haul acts as curl (`in_place`), this
+/// also applies to a 2xx response without a tag.
 pub(crate) fn save_entity_tag(path: &Path, outcome: &TransferOutcome, in_place: bool) -> std::io::Result<()> {
     if path == Path::new("-") {
         return Ok(());

@@ -32,9 +32,9 @@ pub(crate) struct RecordRequestBase {
     /// The method for records that do not name a method; `None` if it depends on whether the record
     /// has content.
     method: Option<String>,
-    /// True if the command line has content. A request to another origin is sent without this
-    /// content. Such a request uses GET if its record has no content, and neither the record nor
-    /// the command line names a method.
+    /// True if the command line has content. A request to another origin than that of the command
+    /// line is sent without this content. The default method of such a request is GET, unless its
+    /// record has content.
     has_content: bool,
     /// True if `-H` sets the `Content-Type` for all content.
     has_content_type: bool,

@@ -68,8 +68,9 @@ fn pages_share_file(group: &UrlGroup) -> bool {
     group.stages.len() == 1 && group.shared_output().is_some()
 }
 
-/// Returns the path, inside the output directory, of the output file `name` that a record in a list
-/// names. `page` is the page's number if the URLs are paginated listings.
+/// Returns the path of an output file in the output directory. `name` is the file name that a
+/// record of `--jsonl-in` gives. If the URLs are paginated listings, the page's number `page`
+/// replaces `{page}` in the name.
 pub(crate) fn file_of_record(group: &UrlGroup, name: &Path, page: u64) -> PathBuf {
     in_output_dir(group, fill_page_number(&group.stages[0], name.as_os_str(), page).into_owned())
 }

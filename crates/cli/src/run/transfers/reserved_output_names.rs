@@ -28,9 +28,9 @@ use crate::warc::file_name::ArchiveName;
 /// written to a temporary file.
 const MAX_URL_BYTES_IN_MEMORY: usize = 1 << 20;
 
-/// The first character of a text that describes the use of a file, such as `the job`.
-/// [`ReservedOutputNames::reserve`] stores this text in the place of the URL that is stored for an
-/// output file. No URL begins with this character.
+/// The character before a text that describes the use of a file, such as `the job`. For a file of
+/// the run itself, [`ReservedOutputNames::reserve`] stores this text where the URL of an output
+/// file is stored otherwise. No URL begins with this character.
 const OWNER_MARK: char = '\0';
 
 /// The use of a numbered file of the archive, in error messages.

@@ -41,8 +41,9 @@ use crate::run::report::verbose_and_trace_output::is_trace_on_stdout;
 pub(crate) struct SingleUrlTransfer<'a> {
     /// The URL of the request.
     pub(crate) url: &'a str,
-    /// The URL as the user gave it, from which `-O` derives the name of the output file. For an
-    /// upload, `url` may end in the name of the uploaded file, which the output must not overwrite.
+    /// The URL as the user gave it, from which `-O` derives the name of the output file. With
+    /// `-T data http://h/a/`, this is `http://h/a/`, and `url` is `http://h/a/data`. A name from
+    /// `url` would make the output overwrite the uploaded file.
     pub(crate) given: &'a str,
     /// The index of the source (an argument, or a file of URLs) from which the URL comes.
     pub(crate) index: usize,

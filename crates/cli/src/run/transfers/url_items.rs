@@ -65,8 +65,8 @@ pub(crate) struct UrlItems {
     /// same.
     near: Option<Origin>,
     /// The index of a URL source (an argument or a list), and the destination that the bodies of
-    /// all its URLs share. `None` if the last source has no such destination, or before the first
-    /// URL.
+    /// all its URLs share, such as standard output. `None` if no such destination is known, for
+    /// example before the first URL.
     common: Option<(usize, BodyDestination)>,
     /// The number of items made so far, including those of earlier URL groups (`--next` separates
     /// groups) that run in parallel with this group. Counted only if haul acts as curl.
@@ -356,9 +356,9 @@ impl UrlItems {
         is_list && *output == OutputArg::RemoteName && !self.group.in_place
     }
 
-    /// Returns the value that chooses the output of each page of a paginated listing after the
-    /// first page, and checks its protocol. Returns `None` if all pages have the same output, and
-    /// no page needs a check.
+    /// Returns an object for the second and later pages of a paginated listing. The object chooses
+    /// the output of each page, and checks the protocol of the page's URL. Returns `None` if the
+    /// URLs are not listings, or if their later pages need neither a separate output nor a check.
     pub(super) fn later_pages(
         &self,
         source: usize,
@@ -491,11 +491,11 @@ impl UrlItems {
         }
     }
 
-    /// Applies the state that the job has stored for the item with the index `number`. `found` is
-    /// the item, `None` for a URL to skip, or the error of a transfer that cannot begin; such an
-    /// error becomes an item that fails. Returns `Ok(None)` if the job has already finished the
-    /// item, or for a URL to skip. Makes the item's request conditional if an earlier run has
-    /// fetched the URL. Without a job, returns `found`.
+    /// Applies what the job (`--job`) has stored for the item with the index `number`. `found` is
+    /// the item, `None` for a URL to skip, or the error of a transfer that cannot begin. Returns
+    /// `found` without a job, and `Ok(None)` for a finished item or a URL to skip. Turns an error
+    /// into an item that fails. Makes a GET request conditional if an earlier run has fetched the
+    /// URL.
     fn apply_job_state(&mut self, number: u64, found: Result<Option<FleetItem>>) -> Result<Option<FleetItem>> {
         let Some(JobWithUrlStateCursor { job, cursor, .. }) = &mut self.job else { return found };
         let known = match cursor.state_of_url(number)? {

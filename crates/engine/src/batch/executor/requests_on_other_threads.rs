@@ -16,9 +16,9 @@ use crate::{Client, Error, Result};
 /// for this length).
 pub(in crate::batch) const LONG_BODY: u64 = 512 << 10;
 
-/// The maximum number of bytes of a body for which a thread other than the event loop's waits. Such
-/// a thread may be late to receive, and the receive buffer of the socket must hold the rest until
-/// then.
+/// The maximum number of bytes of a body that may be missing while a thread other than the event
+/// loop's waits for them. If more are missing, the event loop takes the request over. The other
+/// thread may receive late, so the socket's receive buffer must have room for all missing bytes.
 pub(in crate::batch) const MAX_WAITING_REST: u64 = 64 << 10;
 
 impl RequestExecutor {
@@ -50,9 +50,9 @@ impl RequestExecutor {
         (id, transfer)
     }
 
-    /// Makes the event loop, from now on, move the connection of a request to the client's pool
-    /// when the request ends and no other request waits or is in progress. Another thread can then
-    /// use it.
+    /// Makes the event loop move connections to the client's pool from now on, so that another
+    /// thread can use them. A connection is moved when its request ends and no other waits or is in
+    /// progress. Not moved are new and shared (HTTP/2) connections, and those of long bodies.
     pub(in crate::batch) fn pool_last_connection(&self) {
         self.lock().pools_last_connection = true;
     }

@@ -60,9 +60,9 @@ pub(super) struct RequestExecutorState {
     /// The requests in progress that another thread began, and that the event loop has not taken
     /// over yet.
     pub(super) handed_over: Vec<HandedOverWork>,
-    /// True if the event loop moves the connection of a request to the client's pool when the
-    /// request ends and no other waits or is in progress. Another thread can then use the
-    /// connection.
+    /// True if the event loop moves the connection of a request to the client's pool, where another
+    /// thread can use it, when the request ends and no other waits or is in progress. The event
+    /// loop keeps new and shared connections, and those with a long body.
     pub(super) pools_last_connection: bool,
     /// True if the request that ended last used a connection that was already open. The event loop
     /// moves only such a connection to the client's pool, where another thread can use it. A new

@@ -194,11 +194,12 @@ pub trait BodyUpload: Send {
         Ok(None)
     }
 
-    /// Checks that a source of which no byte may be sent has none. The sender calls this if the
-    /// request was announced without content.
+    /// Checks that the source is empty if the announced length of the content is 0. Does nothing
+    /// for any other length. The sender calls this when the request accepts no content or no more
+    /// of it.
     ///
     /// # Errors
-    /// The source has bytes. `WouldBlock` if that is not known yet.
+    /// The source has bytes. The error is `WouldBlock` if that is not known yet.
     fn check_empty(&mut self) -> io::Result<()> {
         Ok(())
     }

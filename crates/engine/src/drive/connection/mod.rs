@@ -345,8 +345,9 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if a request is not sent completely: its content was not read to the end, or
-    /// the unsent output of the connection is larger than an empty send buffer.
+    /// Returns true if the content of a request was not read to its end. Over HTTP/1 and HTTP/2,
+    /// also returns true if the connection has more unsent output than an empty send buffer of a
+    /// socket can hold.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         call_on_any_protocol!(self, connection => connection.is_uploading())

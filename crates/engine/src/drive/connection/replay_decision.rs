@@ -74,11 +74,15 @@ pub(super) struct LostRequest {
 
 impl LostRequest {
     /// Returns the next step of the transfer. The request is sent again at once, but at most
-    /// [`FREE_REPLAYS`] times, if its content can be sent again, the server did not violate the
-    /// protocol and one of these is true: the request was not sent; or its method is idempotent,
-    /// its response has not begun, and the connection has served another request. Otherwise, the
-    /// exchange fails with the error that the function `error` returns, and the transfer's retry
-    /// rules decide whether the transfer is tried again later or ends.
+    /// [`FREE_REPLAYS`] times, if all of these are true:
+    /// * The server did not violate the protocol.
+    /// * The request's content can be sent again.
+    /// * The request was not sent, or may be repeated. It may be repeated if its method is
+    ///   idempotent, its response has not begun, and the server has completed another response on
+    ///   the connection.
+    ///
+    /// Otherwise, the exchange fails with the error that the function `error` returns. The
+    /// transfer's retry rules then decide whether the transfer is tried again later or ends.
     pub(super) fn next_step(
         &self,
         transfer: &mut Transfer,

@@ -8,11 +8,11 @@ use super::Worker;
 use crate::drive::idle_cores::IdleCoreDetector;
 use crate::spawn_with_signals_blocked;
 
-/// The minimum duration of a measurement of a worker's sleep, in a run whose bodies are expensive
-/// to process ([`Scheduler::is_heavy`](super::Scheduler::is_heavy)). If the worker slept for less
-/// than a sixteenth of the measured time and a core is idle, a helper thread is started. Without an
-/// idle core, a helper is of no use: when client and server shared two cores, a second thread cost
-/// up to 40 % more CPU and gained nothing.
+/// The minimum duration of one measurement of a worker's sleep, if the run's bodies are expensive
+/// to process ([`Scheduler::is_heavy`](super::Scheduler::is_heavy)). At the end of a measurement,
+/// the worker starts a helper thread if it slept for less than a sixteenth of the time and a core
+/// is idle. Without an idle core, a helper gains nothing: with client and server on the same two
+/// cores, a second thread costs up to 40 % more CPU time.
 const BUSY_WINDOW: Duration = Duration::from_millis(30);
 /// The minimum duration of a measurement of a worker's sleep, in a run whose bodies are cheap to
 /// process. It is longer than [`BUSY_WINDOW`], so that fewer helper threads are started: with cheap

@@ -25,8 +25,9 @@ pub(super) struct PeerRecord {
     /// True if the peer has sent an extra response (one that no request asked for). Each connection
     /// to this peer then carries only one request in all.
     pub(super) has_extra_response: bool,
-    /// The number of requests that the last connection answered before it closed and left other
-    /// requests unanswered. `None` if no connection to the peer did that.
+    /// The number of requests that the next connection to the peer is expected to answer: 3, for
+    /// example, if the last one answered 3 and left others unanswered. `None` if no connection has
+    /// shown such a limit.
     pub(super) pipeline_limit: Option<usize>,
     /// True if the peer chose HTTP/1.1 although HTTP/2 was offered.
     pub(super) chose_http1: bool,
@@ -110,10 +111,10 @@ impl Worker {
         self.peers.update(key, |record| record.pipeline_limit = Some(limit));
     }
 
-    /// Returns true if this request might be lost on the idle connection in the connection slot
-    /// `token` (a connection with its transfers), and could then not be repeated. The request might
-    /// be lost if the peer closes each connection after its first response, or has already closed
-    /// this connection.
+    /// Returns true if the idle connection in the connection slot `token` (a connection with its
+    /// transfers) must not carry this request. Two things must be true. The peer is known to close
+    /// each connection after its first response, or it has already closed this one. And the request
+    /// may not be sent again on another connection, for example a POST.
     pub(super) fn may_lose_request(&mut self, token: usize, transfer: &Transfer) -> bool {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, idle_since, .. }) =
             self.slots.get(token)

@@ -87,17 +87,17 @@ pub trait Scheduler: Send + Sync {
     fn remove_extra_slot(&self) {}
 
     /// Records that the host of this host slot (permit for one transfer to a host) has refused a
-    /// transfer because of overload. Returns the number of requests to the host that were running
-    /// then, compared with the limit for a new host; `None` if the refusal has another cause. With
-    /// this result, the worker decides whether to try the transfer again as soon as the host's
-    /// limit allows.
+    /// transfer because of overload. Returns the load of the host: at most as many running requests
+    /// as a new host is allowed, or more. With this result, the worker decides whether to try the
+    /// transfer again as soon as the host's limit allows. Returns `None` if no other request to the
+    /// host was running, or if the limits of hosts do not adapt.
     fn on_refused(&self, _slot: HostId, _end: JobEnd) -> Option<RefusedLoad> {
         None
     }
 
     /// Releases a host slot (permit for one transfer to a host), so that another worker can use it.
-    /// The calling worker has already put the connection that was used with it into the pool, where
-    /// the other worker can take the connection.
+    /// Before this call, the calling worker puts the slot's connection into the client's pool. The
+    /// other worker takes the connection from there.
     fn release_slot_for_other_worker(&self, _slot: HostId) {}
 
     /// Returns true if most of the CPU time is spent on decoding, decrypting or searching bodies,

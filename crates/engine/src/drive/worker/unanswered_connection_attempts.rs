@@ -2,23 +2,23 @@
 //! has accepted yet, and accepted connections whose first response has not begun.
 //!
 //! ```text
-//!   begin ──▶ fresh ──250 ms──▶ late: one more transfer may run for each that waits for it
+//!   begin ──▶ fresh ──250 ms──▶ late: each transfer that waits for it gets an extra slot
 //!               └──── accepted ────┴──▶ awaits a response ──1 s──▶ silent: likewise
 //!                                            └─── answered, failed or given up ───┘
 //! ```
 //!
 //! A dead host never answers, and its transfers end only at their time limit. Until then they would
-//! occupy the slots of `--parallel-max`, and transfers to live hosts would wait. So a late attempt
-//! adds an extra slot for each of its transfers, which exceeds the limit by one: another transfer
-//! may start. The extra slot is removed when the host answers. The limits of hosts count late
-//! attempts as before.
+//! occupy the slots of `--parallel-max`, and transfers to live hosts would wait. So each transfer
+//! of a late attempt gets an extra slot: while the transfer waits, one transfer more than
+//! `--parallel-max` may run. The extra slot is removed when the host answers. The limit for each
+//! host gets no extra slots, and still counts the transfers of late attempts.
 //!
-//! A host that accepts connections and never answers counts as dead, too. But a host that has
-//! answered before is only slow, and its transfers add no extra slots: otherwise a slow server
-//! would get more requests at once.
+//! A silent host accepts connections and never answers. It counts as dead, too. But a host that has
+//! answered before is only slow. Its transfers on accepted connections get no extra slots, because
+//! a slow server would otherwise get more requests at once.
 //!
 //! The number of fresh attempts has a separate limit, so that a run does not send thousands of SYNs
-//! at once. Requests on open connections do not count.
+//! at once. Requests on open connections do not count towards this limit.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

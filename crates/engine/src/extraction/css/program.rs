@@ -1,13 +1,17 @@
 //! The compiled selectors of several queries, as one program that runs at each start tag.
 //!
-//! Each compound selector is a *step* with a bit. A set bit means that the step may match at this
-//! element. Each open element keeps the bits for its descendants, for its children, for its next
-//! child, and for all its later children. The bits of first steps are always set. A step that
-//! matches sets the bit of the next step as its combinator says; if it is the last step of a
-//! selector, the selector matches. So memory and time for an element do not depend on the page.
+//! Each compound selector is a *step*: `ul > li` has the steps `ul` and `li`. A set of steps is an
+//! integer with one bit for each step. Each open element keeps four sets: the steps that may match
+//! its descendants, its children, its next child, and all its later children. The first step of a
+//! selector may match any element.
 //!
-//! The selectors inside `:is()` and `:not()` are steps, too. They come before the step that
-//! contains them, so that their results are known when that step is decided.
+//! If a step matches an element, its combinator selects the set to which the next step is added.
+//! For example, if `ul` matches, `>` adds `li` to the set for the children of the element. If the
+//! last step of a selector matches, the selector matches. So memory and time for an element do not
+//! depend on the page.
+//!
+//! The compound selectors inside `:is()` and `:not()` are steps, too. They come before the step
+//! that contains them, so that their results are known when that step is tested.
 
 use std::borrow::Cow;
 
@@ -222,10 +226,11 @@ impl SelectorProgram {
         self.has_state || self.first & steps != 0
     }
 
-    /// Returns the index of the query that matches every element with a certain name, whatever its
-    /// attributes and position, if no other query can match such an element. `steps` is the set of
-    /// steps for that name, from [`SelectorProgram::steps_for`]. Returns `None` if an element's
-    /// name alone does not show that exactly one query matches.
+    /// Returns the index of the query that matches every element with a certain name, if the name
+    /// alone shows that exactly this query matches. With the queries `td` and `a[href]`, the result
+    /// is the index of `td` for the name `td`, and `None` for `a`. `steps` is the set of steps for
+    /// the name, from [`SelectorProgram::steps_for`]. The result is also `None` for names of more
+    /// than 8 bytes, and if any selector depends on parents or siblings.
     pub(in crate::extraction) fn only_query(&self, steps: u64) -> Option<usize> {
         if self.has_state || !steps.is_power_of_two() {
             return None;

@@ -2,10 +2,11 @@
 //! no query needs. It makes no tokens, but opens and closes the same elements as the tokenizer and
 //! the tree builder. The tokenizer reads all other markup.
 //!
-//! While no text is collected, a tag only changes the stack of open elements. This also holds
-//! inside a selected element (one whose text a query selects), as long as the regular expression of
-//! `--extract` cannot match in its text. If it may match, or if other markup comes before the end
-//! of the element, the element is read again, and its text is collected.
+//! Outside of selected elements (those whose text a query selects), no text is collected, and a tag
+//! only changes the stack of open elements. With `--extract`, the content of a selected element is
+//! usually read in the same way first. In two cases, this content is read again and its text is
+//! collected: the regular expression may match in the text, or other markup comes before the end of
+//! the element.
 
 use super::byte_mask::ONES;
 use super::markup_skipper::MarkupSkipper;
@@ -48,8 +49,9 @@ impl TreeBuilder<'_, '_> {
         self.tree.insertion_mode == InsertionMode::Body && self.tree.open.is_in_html()
     }
 
-    /// Returns true if a tag only changes the stack of open elements: no text is being collected,
-    /// and the start tag of an element alone shows which queries select it.
+    /// Returns true if tags of elements that no query selects only change the stack of open
+    /// elements. No text or value is being collected then, and each selector depends only on the
+    /// element itself, such as `a.x`, unlike `p > a`.
     fn collects_nothing(&self) -> bool {
         self.tree.collects_nothing() && self.queries.program.is_stateless()
     }

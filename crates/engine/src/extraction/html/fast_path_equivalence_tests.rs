@@ -12,8 +12,9 @@ use serde_json::Value;
 use crate::extraction::{CssQuery, ExtractRegexes, PageInfo, PageQuery, PageSearch};
 use crate::{Error, ErrorKind, Result, Target};
 
-/// Selectors that disable the fast paths for all queries that are searched together with them. They
-/// need state, count siblings, and test the attributes of each element.
+/// Selectors that disable the fast paths for all queries that are searched together with them. `>`,
+/// `~` and `+` need state, `:nth-of-type()` counts siblings, and `*[zz]` tests attributes. No page
+/// has an element `zz`, so these selectors find nothing.
 const GENERAL: [&str; 2] = ["zz:nth-of-type(9) > zz ~ zz", "*[zz] + zz"];
 
 /// Groups of queries, each searched with and without the fast paths. Most queries are for the text

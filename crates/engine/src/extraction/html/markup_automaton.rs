@@ -112,9 +112,9 @@ impl MarkupAutomaton {
         self.path.push(0);
     }
 
-    /// Counts one tag of the page. Returns true during a pause of the automaton, in which tags are
-    /// read one by one, because the markup repeats rarely. A pause lasts for a number of tags
-    /// ([`INITIAL_PAUSE`]).
+    /// Counts one tag of the page. Returns true during a pause of the automaton: the caller then
+    /// reads the tag without the automaton. A pause begins if the markup repeats rarely, or if
+    /// there are too many states or transitions. It lasts for a number of tags ([`INITIAL_PAUSE`]).
     pub(super) fn count_tag_and_check_pause(&mut self) -> bool {
         self.pause = self.pause.saturating_sub(1);
         self.pause > 0
@@ -285,9 +285,10 @@ impl MarkupAutomaton {
     }
 
     /// Returns the result of [`match_markup`](Self::match_markup), which has stopped at the cursor
-    /// `here`. `opening` is the transition that opened the last selected element; its index is
-    /// [`NO_INDEX`] if there is none. `is_cut_off` is true if the automaton stopped inside the
-    /// variable bytes (a text or an attribute value) of a transition.
+    /// `here`. `opening` is the last transition that this run has followed and that opens a
+    /// selected element (one whose text a query selects); its index is [`NO_INDEX`] if there is
+    /// none. `is_cut_off` is true if the automaton has stopped before the end of a text or an
+    /// attribute value.
     fn matched_end(
         &self,
         here: AutomatonCursor,
@@ -345,9 +346,9 @@ impl MarkupAutomaton {
         None
     }
 
-    /// Returns the index of the parent state: the state in which the innermost open element is
-    /// closed, or the state before the `<` for a state inside a start tag. Returns `None` for the
-    /// root state, in which no element is open.
+    /// Returns the index of the parent of `state`. The parent lacks the innermost open element: the
+    /// parent of `html > body` is `html`. For a state inside a start tag, the parent is the state
+    /// before the `<`. Returns `None` for the root state, in which no element is open.
     pub(super) fn parent_state(&self, state: u16) -> Option<u16> {
         Some(self.states[usize::from(state)].parent).filter(|parent| *parent != NO_INDEX)
     }

@@ -160,10 +160,11 @@ impl MarkupSkipper<'_, '_> {
         Some(ReadTag { end, change, attributes_start, properties: tag.element.properties })
     }
 
-    /// Skips markup from the index `at` on by the [`MarkupAutomaton`], until none of its
-    /// transitions match. Then reads the next tags one by one, up to the next text, and adds
-    /// transitions for them. Returns the index after the markup read. Returns `None` if only the
-    /// tokenizer can read the tag at `at`, or if the callback for values returned an error.
+    /// Skips markup from the index `at` on by the [`MarkupAutomaton`], until the automaton stops.
+    /// If it stops at a tag, reads the tags up to the next text one by one, and adds transitions
+    /// for them. Without a state for the open elements, reads one tag. Returns the index after the
+    /// markup read. Returns `None` if only the tokenizer can read the tag at `at`, or if the
+    /// callback for values returned an error.
     fn skip_by_automaton(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
         let Some(state) = self.caches.automaton.state_of(self.open, self.skipped.depth) else {
             return self.read_tag_at(bytes, at).map(|tag| tag.end);
@@ -200,9 +201,9 @@ impl MarkupSkipper<'_, '_> {
     }
 
     /// Adds transitions to the [`MarkupAutomaton`] for the tags from the index `at` on, up to the
-    /// next text. `state` is the index of the automaton's state at `at`. The caller will read these
-    /// tags again, from an earlier index. Therefore restores the open elements and the skipped
-    /// element that it had before the call.
+    /// next text. `state` is the index of the automaton's state at `at`. Leaves the open elements
+    /// and the skipped element of this skipper as they were before the call, because the caller
+    /// continues at an index before `at`, and will read these tags again.
     fn learn_without_advancing(&mut self, bytes: &[u8], at: usize, state: u16) {
         let (open, skipped) = (self.open.clone(), self.skipped);
         self.caches.automaton.restore_open_elements(self.open, state);
@@ -254,11 +255,12 @@ impl MarkupSkipper<'_, '_> {
         }
     }
 
-    /// Adds the transitions to the [`MarkupAutomaton`] whose literals end before `tag` or in it. In
-    /// a tag, a literal ends before each attribute value that is expected to differ. `start` is the
-    /// index of the tag's `<` in the page's bytes. `state` is the index of the automaton's state
-    /// before the tag. Returns the state after the tag; `None` if the automaton has too many states
-    /// or transitions.
+    /// Adds the transitions whose literals end in `tag` to the [`MarkupAutomaton`]. A literal, such
+    /// as `<td><a href="`, ends before each attribute value that is expected to differ. If the
+    /// first literal would exceed [`MAX_LITERAL_SIZE`], an additional one ends before `tag`.
+    /// `start` is the index of the tag's `<` in the page's bytes. `state` is the index of the
+    /// automaton's state before the tag. Returns the state after the tag; `None` if a literal is
+    /// too long, or the automaton has too many states or transitions.
     fn learn_transitions_of_tag(
         &mut self,
         builder: &mut TransitionBuilder<'_>,

@@ -199,9 +199,9 @@ impl OpenElementStack {
             && self.depth() < MAX_DEPTH
     }
 
-    /// Returns true if the start tag `name` in the body has no effect on other elements: it closes
-    /// none, and no parent element is missing. `condition` is the result of
-    /// [`FastPathTagCondition::new`] for `name`.
+    /// Returns true if the start tag `name` in the body certainly only opens its element: the tag
+    /// closes no open element, and needs no parent element that is missing, such as the `<tr>`
+    /// around a `<td>`. `condition` is the result of [`FastPathTagCondition::new`] for `name`.
     pub(super) fn meets_condition(&self, name: TagName, condition: FastPathTagCondition) -> bool {
         let is_met = match condition {
             FastPathTagCondition::None => true,
@@ -225,8 +225,9 @@ impl OpenElementStack {
         self.push_with_final_flags(&OpenElement { flags, ..element });
     }
 
-    /// Opens an element from [`OpenElement::with_flags_of_condition`], whose flags are complete.
-    /// Only in an element that keeps white space, such as `<pre>`, are more flags added.
+    /// Opens an element that [`OpenElement::with_flags_of_condition`] has made. Adds only the flag
+    /// [`KEEPS_WHITE_SPACE`], if the innermost open element has it. The element has all other flags
+    /// already.
     #[inline(always)]
     pub(super) fn push_with_known_flags(&mut self, element: &OpenElement) {
         if self.current().is(KEEPS_WHITE_SPACE) {

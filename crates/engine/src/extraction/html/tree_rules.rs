@@ -311,8 +311,9 @@ impl TreeBuilder<'_, '_> {
         self.close_to(self.tree.open.depth() - 1)
     }
 
-    /// Closes the innermost open `<form>` for the end tag `</form>`. Elements inside it stay open,
-    /// unless their end tags may be missing.
+    /// Closes the innermost open `<form>` for the end tag `</form>`. First closes elements inside
+    /// it, innermost first, up to one whose end tag is required: `<form><li><div><p></form>` closes
+    /// only `<p>` and `<form>`.
     fn close_form(&mut self) -> Result<()> {
         self.tree.has_form &= self.tree.open.find(names::TEMPLATE).is_some();
         let Some(depth) = self.tree.open.find_name_in_scope(ElementScope::Default, names::FORM) else { return Ok(()) };

@@ -74,9 +74,9 @@ const NO_SLOT: u64 = u64::MAX;
 pub(super) struct OrderedWindow {
     order: DeliveryOrder,
     budget: usize,
-    /// The memory limit of the content decoders, and the number of windows that share it. Each
-    /// window reduces its budget by an equal part of the memory that the decoders use. `None`
-    /// without decoders.
+    /// The memory of the content decoders of all stages, and the number of stages. Each stage has
+    /// one ordered window. With three stages, each window reduces its budget by a third of the
+    /// bytes that the decoders use. `None` if the decoders' memory does not count.
     decoders: Option<(Arc<DecoderMemoryBudget>, u64)>,
     /// The number of the next slot that a transfer will reserve.
     next: AtomicU64,
@@ -298,8 +298,9 @@ impl OrderedWindow {
         false
     }
 
-    /// Gives this slot exclusive use of the sink if the order is [`DeliveryOrder::Whole`], the
-    /// budget is used up, and no other slot has the sink.
+    /// Gives this slot exclusive use of the sink if the order is [`DeliveryOrder::Whole`], the kept
+    /// bodies use up the memory budget, no other slot has this use, and no complete body waits for
+    /// the sink.
     fn claim_output(&self, state: &mut OrderedWindowState, slot: u64) {
         let is_full = self.order == DeliveryOrder::Whole && state.claimed.is_none() && state.held >= self.byte_budget();
         // A complete slot may have left in part when the sink became full, so it goes first.

@@ -37,10 +37,10 @@ pub(in crate::fleet) trait StageSink: Send {
         false
     }
 
-    /// Ends the content, because the stage of the fleet has ended: its window passes nothing more
-    /// to the sink. `tail` contains the values that a preceding sink of the stage held back until
-    /// now, for example to sort them; `None` if there are none. Returns the values from which the
-    /// next stage must make requests; `None` if there are none.
+    /// Ends the content, after the window has passed all content of the fleet's stage to the sink.
+    /// `tail` contains the values that the preceding sink of the stage held back until the end, for
+    /// example to sort them; `None` if there are none. Returns the values from which the next stage
+    /// must make requests; `None` if there are none.
     ///
     /// # Errors
     /// The errors of [`StageSink::write_bytes`].

@@ -489,8 +489,9 @@ fn decoder_memory_reduces_the_budget_to_a_quarter() {
     }
 }
 
-/// Adds one value to slot 1 of a window with a budget of 1,000 bytes. `held` is the number of bytes
-/// that the window keeps before. Returns true if the value goes to a file.
+/// Adds one value to slot 1 of a window that already keeps `held` bytes. The window has a budget of
+/// 1,000 bytes. Slot 0 is not finished, so the window keeps the value: in a file (returns true) or
+/// in memory (returns false).
 fn value_goes_to_a_file(value_bytes: usize, held: usize) -> bool {
     let dir = tempfile::tempdir().unwrap();
     let (window, _) = window(DeliveryOrder::Input, 1000, 2);

@@ -183,7 +183,8 @@ impl Resolver {
     }
 
     /// Makes a resolver that asks these name servers instead of the system's name servers. A name
-    /// in the hosts file is still found in that file, but on Windows, where no hosts file is read.
+    /// in the hosts file is still found in that file, except on Windows: there, the resolver reads
+    /// no hosts file.
     #[must_use]
     pub fn with_servers(options: DnsCacheOptions, servers: ChosenDnsServers) -> Self {
         let resolver = Self::build(

@@ -26,8 +26,8 @@ const HANDSHAKE_BUFFER: usize = 64 << 10;
 pub(crate) struct QuicWindows {
     /// The receive window of the connection, for all of its streams together.
     pub(crate) connection: u32,
-    /// The receive window of a stream from the time when an eighth of this number of bytes has been
-    /// read from the stream.
+    /// The final receive window of a stream. The window grows from `initial_stream` to this size
+    /// when an eighth of this number of bytes has been read from the stream.
     pub(crate) stream: u32,
     /// The initial receive window of a stream. It is at least a quarter of `stream`.
     pub(crate) initial_stream: u32,

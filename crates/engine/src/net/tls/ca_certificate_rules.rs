@@ -1,16 +1,19 @@
 //! Checks of CA certificates that webpki leaves out (RFC 5280 sections 4.2.1 and 6.1.4).
 //!
-//! webpki uses only the name and the key of a trusted certificate, as section 6.2 allows. A user of
-//! `--cacert` expects OpenSSL's behaviour: a certificate that is expired or not a CA's is not
-//! accepted as an issuer.
+//! webpki uses only the name, the key and the name constraints of a trusted certificate, as section
+//! 6.2 allows. A user of `--cacert` expects OpenSSL's behaviour: a certificate that is expired or
+//! not a CA's is not accepted as an issuer, even if it is trusted.
 //!
-//! | check | webpki, intermediate | this module, intermediate | this module, trusted |
-//! |---|---|---|---|
-//! | validity in time, `basicConstraints`, path length, purpose, unknown critical extensions | yes | | yes |
-//! | `keyUsage` | no | yes | yes |
-//! | names within name constraints | yes | | (by webpki) |
-//! | name constraints that constrain nothing | no | yes | yes |
-//! | `keyUsage` of a revocation list's issuer | yes | | yes |
+//! The table shows who makes each check of an intermediate and of a trusted certificate.
+//!
+//! | check | intermediate | trusted |
+//! |---|---|---|
+//! | validity period, `basicConstraints`, path length, purpose | webpki | this module |
+//! | no unknown critical extensions | webpki | this module |
+//! | `keyUsage` allows to sign certificates | this module | this module |
+//! | names in the certificates below are within the name constraints | webpki | webpki |
+//! | a name constraints extension is not empty | this module | this module |
+//! | `keyUsage` of a revocation list's issuer allows to sign lists | webpki | this module |
 
 use std::fmt;
 

@@ -122,10 +122,10 @@ fn server_name(name: &str) -> Vec<u8> {
     extension
 }
 
-/// Calls `work`, which calls rustls for one connection, and returns its result. Until `work`
-/// returns, all handshake hashes that this thread computes cover the real host name `name`, and not
-/// its stand-in (the valid name that rustls gets, because it rejects the real name). With `None`,
-/// only calls `work`.
+/// Calls `work`, which calls rustls for one connection, and returns the result of `work`. Until
+/// `work` returns, all handshake hashes that this thread computes cover the real host name, such as
+/// `-a.example`, and not the stand-in `xa.example`, which rustls gets. If `name` is `None`, only
+/// calls `work`.
 pub(super) fn with_real_name_hashes<R>(name: Option<&Arc<HyphenHostName>>, work: impl FnOnce() -> R) -> R {
     struct CurrentNameGuard;
     impl Drop for CurrentNameGuard {
@@ -143,8 +143,9 @@ fn current_name() -> Option<Arc<HyphenHostName>> {
     CURRENT_NAME.with_borrow(Clone::clone)
 }
 
-/// Returns the default crypto provider with a changed handshake hash. If rustls gets a stand-in for
-/// a host name that it rejects, the hash covers the real name, which the server receives.
+/// Returns the default crypto provider with a changed handshake hash, for host names that rustls
+/// rejects, such as `-a.example`. rustls gets the stand-in `xa.example`, and the server receives
+/// the real name. The changed hash covers the real name, as the server's hash does.
 pub(super) fn provider() -> CryptoProvider {
     static SUITES: OnceLock<Vec<SupportedCipherSuite>> = OnceLock::new();
     let provider = rustls::crypto::aws_lc_rs::default_provider();
@@ -153,10 +154,10 @@ pub(super) fn provider() -> CryptoProvider {
     CryptoProvider { cipher_suites: suites.clone(), ..provider }
 }
 
-/// Returns a copy of the cipher suite whose handshake hash covers the real host name, and not its
-/// stand-in. (rustls gets the stand-in, a valid name, if it would reject the real name because of a
-/// hyphen.) During a call of rustls, [`with_real_name_hashes`] provides the real name. The copy is
-/// never freed.
+/// Returns a copy of the cipher suite with another handshake hash. The hash covers the real host
+/// name, such as `-a.example`, and not the stand-in `xa.example`, which rustls gets.
+/// [`with_real_name_hashes`] provides the real name during a call of rustls. The copy is never
+/// freed.
 fn with_real_name_hash(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let common = |common: &CipherSuiteCommon| CipherSuiteCommon {
         suite: common.suite,
@@ -210,8 +211,8 @@ impl Hash for HandshakeHashWithRealName {
 }
 
 /// A hash of the handshake messages of one connection, in progress. The hash covers the real host
-/// name, which the server receives, and not its stand-in: rustls gets another, valid name if it
-/// would reject the real name because of a hyphen.
+/// name, such as `-a.example`, which the server receives. It does not cover the stand-in
+/// `xa.example`, which rustls gets.
 struct RealNameHashContext(Box<dyn Context>);
 
 impl Context for RealNameHashContext {

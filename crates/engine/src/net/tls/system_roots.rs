@@ -197,9 +197,10 @@ mod tests {
         }
     }
 
-    /// Checks two servers with a [`BundleThenSystemRootsCheck`]. The parameters are the faults that
-    /// the check with the bundle and the check with all certificates find. Returns true if both
-    /// servers are accepted, and the number of times that all certificates were read.
+    /// Checks a certificate twice with a [`BundleThenSystemRootsCheck`]. Returns true if it is
+    /// accepted, and the number of times that all certificates of the system were read. `by_bundle`
+    /// is the error that the check with the bundle finds. `by_rest` is the error that the check
+    /// with all certificates finds; the outer `None` if that check cannot be made.
     fn judged(by_bundle: Option<CertificateError>, by_rest: Option<Option<CertificateError>>) -> (bool, usize) {
         let reads = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&reads);

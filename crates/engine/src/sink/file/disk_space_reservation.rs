@@ -28,9 +28,9 @@ pub(in crate::sink) struct DiskSpaceReservation {
     /// The offset in the file of the next byte to be written.
     at: u64,
     reserved: u64,
-    /// The offset in the file up to which space may be reserved: the end of the expected content.
-    /// Equal to `reserved` if no more space is reserved, because the content is short or a
-    /// reservation has failed.
+    /// The offset in the file beyond which no space is reserved: the end of the expected content.
+    /// There are two exceptions: for content below [`MIN_RESERVED_BODY`] and after a failed
+    /// reservation, `end` equals `reserved`, so that no more space is reserved.
     end: u64,
     step: u64,
 }

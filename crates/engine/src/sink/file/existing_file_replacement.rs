@@ -1,12 +1,14 @@
-//! The replacement of an existing file by a body: its real path, its owner and permissions, and the
-//! method if no file can be renamed to its path.
+//! The replacement of an existing file by a body: the file's real path, its owner and permissions,
+//! and the method if no file can be renamed to its path.
 //!
-//! | what is at the path | a complete body |
+//! | what is at the path | how the body gets there |
 //! |---|---|
-//! | nothing, a regular file | is renamed to it |
-//! | a link to a file | is renamed to the file that the kernel opens through the link; the link stays |
-//! | a mount point, a file in a directory that allows no new file | is copied into the file |
-//! | such a file, without space for a copy | is written into the file as it arrives |
+//! | nothing, a regular file | the complete new file is renamed to the path |
+//! | a link to a file | the new file is renamed to the path of the linked file; the link stays |
+//! | a mount point, a file in a directory that allows no new file | see below |
+//!
+//! In the last case, the complete body is copied into the existing file. If there is no space for
+//! a temporary file with the body, the body is written into the existing file as it arrives.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Seek, Write};

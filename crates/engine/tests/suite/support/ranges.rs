@@ -118,8 +118,9 @@ pub(crate) fn assert_split(seen: &FaultyRequestLog) {
     assert!(seen.twice() <= SIZE / 4, "{} bytes were sent twice", seen.twice());
 }
 
-/// Returns fault plans with wrong answers to range requests, and their names. With each plan, the
-/// first stream must deliver the whole body, which is sent only once.
+/// Returns fault plans under which a split download is not possible, and their names. Most plans
+/// give wrong answers to range requests. With each plan, the first stream must deliver the whole
+/// body.
 pub(crate) fn refusals() -> Vec<(&'static str, FaultPlan)> {
     vec![
         ("ignores Range", FaultPlan { ignore_range: true, ..rate_limited_plan() }),

@@ -11,8 +11,9 @@ fn several(ms: u32, received: u64, connections: usize) -> SplitSample {
     SplitSample { now: MonotonicTime(0) + MS * ms, received, delivering: connections, requests: connections }
 }
 
-/// Returns true if a trial is worthwhile after a window of 100 ms. `middle` and `end` are the
-/// samples at the middle and at the end of the window.
+/// Returns true if a trial with several connections is worthwhile after a window of 100 ms.
+/// `middle` and `end` are the samples at the middle and at the end of the window. `idle` contains
+/// the total idle times of all cores then, in ms.
 fn tries(splitter: &mut SplitPlanner, middle: FirstStreamSample, end: FirstStreamSample, idle: [u32; 2]) -> bool {
     assert!(!splitter.is_worth_trying(middle, || Some(MS * idle[0])));
     splitter.is_worth_trying(end, || Some(MS * idle[1]))

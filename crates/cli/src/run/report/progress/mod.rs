@@ -53,7 +53,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// The minimum wait for a response body that the progress line reports.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
 
-/// The output that a URL group prints on the terminal that shows the progress line.
+/// The kind of output that a URL group prints on the terminal besides the progress line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputBesideProgress {
     /// The terminal shows only the progress line while transfers run.
@@ -61,7 +61,8 @@ pub(crate) enum OutputBesideProgress {
     /// Only the body of a single transfer is printed. The progress line may be drawn until the body
     /// begins.
     Body = 1,
-    /// Texts may be printed at any time, so that the progress line is not drawn.
+    /// Texts, such as records or several bodies, may be printed at any time. The progress line is
+    /// not drawn.
     Texts = 2,
 }
 
@@ -247,8 +248,8 @@ impl ProgressReporter {
         }
     }
 
-    /// Begins a URL group (`--next` separates groups) with this number of stages. `output`
-    /// is what its transfers print on the terminal.
+    /// Begins a URL group (`--next` separates groups) with this number of stages. `output` is the
+    /// kind of output that the group prints on the terminal besides the progress line.
     pub(crate) fn group_begins(&self, output: OutputBesideProgress, stages: usize) {
         if self.wanted {
             self.lock_state().stage(stages.saturating_sub(1));

@@ -72,10 +72,10 @@ impl ProgressBar {
         true
     }
 
-    /// Ends a transfer, and the terminal line that shows its bar. Returns `false` if no body with a
-    /// bar has begun. `was_reached` is true if the transfer had a connection to a server. If such a
-    /// transfer has drawn no bar, the next [`ProgressBar::end_undrawn`] prints an empty line,
-    /// unless the bar is hidden.
+    /// Ends a transfer, and the terminal line that shows its bar. Returns `false` if the transfer
+    /// has no bar, for example because the length of its body is unknown. The next
+    /// [`ProgressBar::end_undrawn`] prints an empty line if the transfer had a connection to a
+    /// server (`was_reached`), and its bar is neither hidden nor drawn.
     pub(crate) fn transfer_over(&mut self, was_reached: bool) -> bool {
         self.owes_line = was_reached && !self.is_hidden && self.drawn.is_none();
         self.end_line();

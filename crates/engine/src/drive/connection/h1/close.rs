@@ -144,9 +144,10 @@ impl H1Connection {
         self.queue.iter().position(|transfer| transfer.deadline().is_some_and(|deadline| deadline <= now))
     }
 
-    /// Ends the transfer at this position of the queue, whose deadline has passed. Removes the
-    /// transfers behind it, too: their responses follow one that is not read. They are sent again
-    /// on other connections. The transfers before it keep the connection.
+    /// Fails the transfer at the index `at` of the queue, whose deadline has passed. Also removes
+    /// the transfers behind it, because their responses come only after the one that is missing.
+    /// The removed transfers are sent again on other connections. The transfers before `at` keep
+    /// the connection.
     pub(super) fn cut_queue(&mut self, at: usize, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.is_cut = true;
         let mut removed = self.queue.drain(at..);

@@ -359,8 +359,8 @@ impl H1Connection {
         Ok(pumped != SendResult::Full)
     }
 
-    /// Returns true if a request is not sent completely: its content was not read to the end, or
-    /// the unsent output is larger than an empty send buffer.
+    /// Returns true if the rest of a request may take long to send: content is unread, or the
+    /// unsent output does not fit into an empty send buffer of the socket (16 KiB).
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.content.has_unread_content() || self.conn.output().len() > MIN_SEND_BUFFER

@@ -71,10 +71,12 @@ impl H2Connection {
     }
 
     /// Records that `bytes` bytes were received, and sets the socket's low-water mark
-    /// (`SO_RCVLOWAT`) so that large bodies seldom wake the reader. If streams have more than
-    /// [`MIN_BULKY_STREAM`] bytes to come, the mark is at most [`LOW_WATER_PER_STREAM`] for each of
-    /// them. The peer can send more than that without a window update: at least half a flow-control
-    /// window on each of these streams.
+    /// (`SO_RCVLOWAT`) so that large bodies seldom wake the reader.
+    ///
+    /// A stream is bulky if more than [`MIN_BULKY_STREAM`] bytes are still to come. With bulky
+    /// streams, the mark is at most [`LOW_WATER_PER_STREAM`] for each of them. So the peer can send
+    /// enough bytes to reach the mark without a window update: at least half a flow-control window
+    /// on each bulky stream, which is more.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
         let bulky =

@@ -62,8 +62,9 @@ pub struct H2Connection {
     answered: usize,
     /// The number of complete responses received on the connection.
     served: usize,
-    /// The time when the connection was opened. [`H2Connection::next_timeout`] returns this past
-    /// time if [`H2Connection::end_expired`] must be called immediately.
+    /// The time when the connection was opened. After the source of an upload has failed,
+    /// [`H2Connection::next_timeout`] returns this time. It is in the past, so the caller calls
+    /// [`H2Connection::end_expired`] immediately.
     opened_at: Instant,
     closing: bool,
     /// True if the peer violated the protocol. The last frame sent is then a GOAWAY with the error
@@ -215,11 +216,12 @@ impl H2Connection {
         self.can_start() && !is_risky
     }
 
-    /// Returns true if a transfer of this rank (position in the output order) could wait on this
-    /// connection for ever. All of these must be true:
+    /// Returns true if a transfer of this rank (position in the output order) must not wait for
+    /// this connection, because the connection itself waits for the body of the transfer. All of
+    /// these must be true:
     /// - the connection accepts no further request;
     /// - the sinks of all its streams are full;
-    /// - one of these sinks waits for the body of this transfer, which comes earlier in the output.
+    /// - one of these sinks is for a later body, and waits for the body of this transfer.
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         self.highest_rank > rank

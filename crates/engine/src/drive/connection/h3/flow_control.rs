@@ -1,8 +1,10 @@
-//! Flow control: streams whose sinks are full are not read. The window of the connection grows by
-//! the number of bytes that these streams may hold, so that they never stop other streams.
+//! Flow control with stalled streams. A stalled stream is not read at present, because its sink has
+//! no room or its rate limit is reached. Its unread bytes use up the connection's window. The
+//! window is therefore enlarged by the windows of the stalled streams, and the other streams can
+//! still receive.
 //!
 //! ```text
-//! window of the connection = budget + windows of the streams that are not read
+//! window of the connection = usual window + windows of the stalled streams
 //! ```
 //!
 //! The sum is bounded, because the number of streams is bounded ([`max_streams`]).

@@ -71,8 +71,9 @@ pub(in crate::extraction::html) enum TransitionTextEffect {
     None,
     /// The literal separates the words before and after it, as `<br>` and white space do.
     SeparatesWords,
-    /// The literal contains a tag inside an element that keeps white space, such as `<pre>`. The
-    /// automaton cannot collect the text of such an element, so the tokenizer reads it again.
+    /// A tag in the literal is followed by the content of an element that keeps white space, such
+    /// as `<pre>`. The automaton cannot collect such text. The tokenizer therefore reads the
+    /// selected element again.
     NeedsTokenizer,
 }
 
@@ -90,8 +91,9 @@ pub(in crate::extraction::html) struct MarkupTransition {
     pub(in crate::extraction::html) target: u16,
     pub(in crate::extraction::html) variable: VariableBytes,
     pub(in crate::extraction::html) text_effect: TransitionTextEffect,
-    /// The offset in the literal, in bytes, of the `<` of the start tag that is still incomplete at
-    /// the literal's end. `None` if there is no such tag, or if its `<` is in an earlier literal.
+    /// The offset in the literal, in bytes, of the `<` of the start tag in which the literal ends,
+    /// such as 4 in `<td><a href="`. `None` if the literal ends outside a start tag, or if the `<`
+    /// is in an earlier literal.
     pub(in crate::extraction::html) tag_start: Option<u8>,
     /// The offset in the literal, in bytes, after the start tag of a skipped element: a query
     /// selects its text, but the text is collected only if the regular expression of `--extract`
@@ -136,8 +138,9 @@ pub(in crate::extraction::html) struct ElementOpeningTransition {
     pub(super) transition: u16,
 }
 
-/// The position at which [`MarkupAutomaton::match_markup`] stopped, because no transition matches
-/// the next bytes. Indexes count the bytes of the page.
+/// The position at which [`MarkupAutomaton::match_markup`] stopped, for example because no
+/// transition matches the next bytes. Its documentation lists the reasons. Indexes count the bytes
+/// of the page.
 ///
 /// [`MarkupAutomaton::match_markup`]: super::MarkupAutomaton::match_markup
 pub(in crate::extraction::html) struct MatchedMarkupEnd {
@@ -145,8 +148,9 @@ pub(in crate::extraction::html) struct MatchedMarkupEnd {
     pub(in crate::extraction::html) at: usize,
     /// The index of the automaton's state at `at`, which is never inside a tag.
     pub(in crate::extraction::html) state: u16,
-    /// The index after the last start tag that opened an element whose text a query selects and the
-    /// automaton skipped. `None` if no such tag was read.
+    /// The index after the last start tag of a skipped element: a query selects its text, but the
+    /// text is collected only if the regular expression of `--extract` may match in it. `None` if
+    /// no such tag was read.
     pub(in crate::extraction::html) skipped_start: Option<usize>,
     /// The transition that opened the selected element in whose text the automaton stopped. The
     /// regular expression of `--extract` may match there, or the text is incomplete. The caller

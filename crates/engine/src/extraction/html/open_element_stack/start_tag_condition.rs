@@ -59,8 +59,8 @@ impl FastPathTagCondition {
 pub(in crate::extraction::html) struct StartTagQuickTest {
     /// The flags that the innermost open element must have, such as [`IS_HTML`].
     pub(super) flags: u16,
-    /// The [`TagName::bucket`] (a hash) of the name that no open element may have;
-    /// [`UNUSED_BUCKET`] if there is no such name.
+    /// The [`TagName::bucket`] (a hash) of a name, such as `p`. The test fails if an element whose
+    /// name has this bucket is open. [`UNUSED_BUCKET`] if the condition forbids no name.
     pub(super) empty_bucket: u8,
 }
 

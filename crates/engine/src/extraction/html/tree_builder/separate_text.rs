@@ -3,8 +3,9 @@
 /// The range of a script's, style's or template's text in the collected text of a page. This text
 /// is not part of the values of the elements around it.
 pub(super) struct SeparateTextRange {
-    /// The index in `PageParserState::deferred` of the first value of this element or of an element
-    /// inside it. Only earlier values leave out this text.
+    /// The length of `PageParserState::deferred` when this element begins. Values with a lower
+    /// index belong to elements around or before this one, and leave out this text. Values from
+    /// this index on keep it.
     pub(super) first_inside: usize,
     /// The index in the collected text at which this text begins.
     pub(super) start: usize,
