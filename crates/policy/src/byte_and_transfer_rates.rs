@@ -91,9 +91,9 @@ impl TokenBucket {
 
     /// Returns the time from which [`available`](TokenBucket::available) returns at least `want`
     /// bytes, if no transfer takes bytes earlier. Returns `now` if these bytes are available
-    /// already. A `want` above the [`burst`](TokenBucket::burst) counts as the burst. A `want`
-    /// below the smallest number of bytes other than 0 that `available` returns counts as that
-    /// number.
+    /// already. `available` returns 0, or a number from its minimum to the
+    /// [`burst`](TokenBucket::burst): at 3.2 MB/s, from 25,000 to 100,000. A `want` outside this
+    /// range counts as the nearer end of the range.
     pub fn ready_at(&self, now: MonotonicTime, want: u64) -> MonotonicTime {
         let missing = i128::from(want.clamp(self.grant, self.burst)) * UNITS_PER_BYTE - self.level_at(now);
         if missing <= 0 {

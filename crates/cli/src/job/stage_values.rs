@@ -1,13 +1,15 @@
-//! The extracted values of a job's stages: the stages of this run record them, and read those of
-//! earlier runs.
+//! The extracted values of a job's stages. A run records its values, and reads those of earlier
+//! runs.
 //!
 //! | value | stored in | committed |
 //! |---|---|---|
 //! | became a URL of the next stage | a row of `url` with the state `queued` | at once |
-//! | kept until the end of its stage, or printed once | a line in a row of `stage_values` | with its page |
+//! | waits for the end of its stage | a line in a row of `stage_values` | with its page |
+//! | was printed by a stage with `--unique` | a line in a row of `stage_values` | with its page |
 //!
-//! A value in `stage_values` is committed together with its page. So if a run is killed before this
-//! commit, the next run knows nothing of the value: it truncates the output to the last commit,
+//! The commit of a page contains the page's row and its values in `stage_values`. It follows after
+//! the output of the page is written. If a run is killed before this commit, the next run truncates
+//! the output to the last commit, fetches the page again, and prints its values again.
 //! fetches the page again, and prints the value again.
 
 use std::collections::VecDeque;

@@ -309,9 +309,10 @@ fn signal_ends_wait_for_reader_of_events() {
     let dir = tempfile::tempdir().unwrap();
     mkfifoat(CWD, dir.path().join("fifo"), Mode::RUSR | Mode::WUSR).unwrap();
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let running = RunningCommand::start(
-            haul(["-sS", "--events", "fifo", &format!("http://{REFUSED}/")]).current_dir(dir.path()),
-        );
+        // A shell ignores SIGINT in its background processes and their children: the tests, and haul.
+        let mut command = program("env");
+        command.args(["--default-signal=INT", HAUL, "-sS", "--events", "fifo", &format!("http://{REFUSED}/")]);
+        let running = RunningCommand::start(command.current_dir(dir.path()));
         let blocks = || fs::read_to_string(format!("/proc/{}/status", running.pid().as_raw_nonzero()));
         // INT and TERM are the signals 2 and 15. They are blocked before the file is opened.
         eventually("the signals are blocked", || blocks().is_ok_and(|text| text.contains("SigBlk:\t0000000000004002")));

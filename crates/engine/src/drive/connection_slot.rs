@@ -134,9 +134,9 @@ impl ConnectionSlot {
         }
     }
 
-    /// Makes a slot for an HTTP/3 connection for which no transfer waits. During the QUIC
-    /// handshake, an open connection over TCP carries the transfers. The attempt fails if the
-    /// server has not answered by the time `answers_by`.
+    /// Makes a slot for an HTTP/3 connection that is opened in the background: no transfer waits
+    /// for it. Meanwhile, an open HTTP/2 connection carries the transfers. The attempt fails if the
+    /// connection is not open at the time `answers_by`.
     #[cfg(feature = "http3")]
     pub(crate) fn beside_http3(
         key: Arc<ConnectionKey>,

@@ -77,8 +77,9 @@ impl SettledMatchRule {
         }
     }
 
-    /// Returns the first position in `window` at `from` or later at which later input can still
-    /// change a match. All matches that start before it are settled.
+    /// Returns a position in `window`. Later input cannot change a match that starts before this
+    /// position (a settled match). The window is already searched up to `from`. The position may be
+    /// less than `from`.
     pub(super) fn unsettled_from(&self, cache: Option<&mut Cache>, window: &[u8], from: usize) -> usize {
         let within = |bound: usize| (window.len() + 1).saturating_sub(bound + ASSERTION_CONTEXT);
         match (self, cache) {

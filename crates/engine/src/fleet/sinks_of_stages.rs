@@ -192,9 +192,10 @@ impl UniqueOrSortSink {
         }
     }
 
-    /// Makes the sink record the values of the stage in the store `value_store`, and drop the
-    /// values that earlier runs of the program have already output or requested. `feeds` is true if
-    /// the next stage makes requests from the values.
+    /// Makes the sink record the values of the stage in `value_store`, and reads the values of
+    /// earlier runs of the program from it. The sink drops values that these runs have output or
+    /// requested. It keeps the values that waited for the end of the stage. `feeds` is true if the
+    /// next stage makes requests from the values.
     fn with_value_store(mut self, value_store: &Arc<dyn StageValueStore>, stage: usize, feeds: bool) -> Result<Self> {
         let (of, kind) =
             if feeds { (stage + 1, RecalledValueKind::Queued) } else { (stage, RecalledValueKind::Printed) };

@@ -7,9 +7,10 @@ use crate::Result;
 use crate::request::RequestOptions;
 
 /// A mapping from a value that one stage extracted to a request of the next stage, and to the
-/// destination of the response's body. The methods call the requested resource the page of the
-/// value. Each method except [`page_destination`](Self::page_destination) is called once for each
-/// value.
+/// destination of the response's body. The page of a value is the resource that this request
+/// fetches. For each value, [`url`](Self::url) and [`destination`](Self::destination) are called at
+/// most once. [`options`](Self::options) is called for each page that is fetched, also for later
+/// pages of a paginated listing.
 pub trait ExtractedValueMapper: Send + Sync {
     /// Returns the URL to fetch for a value. `url` is the URL that the stage's URL template has
     /// made from the value. By default, returns `url`.

@@ -164,10 +164,11 @@ impl Transfer {
         Some(self.resend_error().map_or(BodyDisposition::Again, BodyDisposition::Fail))
     }
 
-    /// Returns true if the server may not have read all of the content, because it refused a
-    /// request with large content. The connection must then not be reused: Squid, for example,
-    /// reads no further bytes from it. Returns false during an NTLM or Negotiate exchange, which
-    /// authenticates the connection, so that the next request needs the same connection.
+    /// Returns true if the server may not have read all of the content: it refused a request
+    /// (status 300 or higher) with content above [`MAX_CONTENT_READ_DESPITE_REFUSAL`]. The
+    /// connection must then not be reused: Squid, for example, reads no further bytes from it.
+    /// Returns false if NTLM or Negotiate authenticates the connection itself, because the next
+    /// request needs that connection.
     pub(crate) fn content_may_be_unread(&self) -> bool {
         let sent = self.content().filter(|_| !self.auth.is_probe);
         // If the length was unknown, the number of bytes passed to the connection is known now.

@@ -1,8 +1,9 @@
 //! The order in which the addresses of a name are tried (RFC 6724 §6).
 //!
 //! Rules 3, 4 and 7 are left out: they need facts that only the kernel has (deprecated and home
-//! addresses, tunnels). Rule 9 applies to IPv6 alone, as in glibc. With it, IPv4 servers in one
-//! block would always be tried in the same order.
+//! addresses, tunnels). Rule 9 (the longest prefix in common with the local address) applies to
+//! IPv6 only, as in glibc. For IPv4, rule 9 would put servers in one address block always in the
+//! same order, even if the DNS server rotates them.
 //!
 //! ```
 //! use haul_policy::dns::address_order::{DestinationAddress, sort};

@@ -319,8 +319,9 @@ impl SplitPlanner {
         }
     }
 
-    /// Begins to compare `connections` connections, which together have the rate `several`, with
-    /// one. Returns the number of connections to use meanwhile: 1.
+    /// Begins the comparison of one connection with several: `connections` connections had the rate
+    /// `several` together. `seen` is the present progress. Returns the number of connections to use
+    /// during the comparison: 1.
     fn begin_comparison(&mut self, connections: usize, several: u64, seen: SplitSample) -> usize {
         let waiting_since = (seen.delivering == 0).then_some(seen.now);
         let comparison = RateComparison { connections, several, requests: seen.requests, waiting_since };

@@ -33,9 +33,10 @@ impl FirstOrigin {
         self.origin.get_or_init(|| target().map(|target| target.origin()));
     }
 
-    /// Sets the origin before the URLs are read, because the transfers of later stages that an
-    /// earlier run of the job has left come before the URLs. Does nothing if the first URL may be in
-    /// a part of a list that the job has not copied yet.
+    /// Sets the origin to that of the group's first URL, before the run of a job reads its URLs.
+    /// The run begins with the transfers of later stages that an earlier run has left, and these
+    /// need the origin. Does nothing if the first URL may be in a part of a list that the job has
+    /// not copied yet.
     pub(crate) fn set_for_job(&self, group: &UrlGroup, job: &JobRun) {
         for (index, source) in group.urls.iter().enumerate() {
             match first_url_of_source(group, index, source, job) {

@@ -56,13 +56,15 @@ pub(crate) enum WaitsCountedInTimeout {
 pub(crate) enum AdmissionRule {
     /// Any waiting request may start.
     Any,
-    /// Requests may start only one at a time, because the memory budget is used up. The id is that
-    /// of the request whose result the program needs next (`u64::MAX` if any result will do).
-    ///
-    /// If that request is the first one in the queue, only that request may start, regardless of
-    /// the limits on concurrent requests. Otherwise no request may start while one is running. If
-    /// none is running, a request whose retry is due may start; if no request waits for a retry,
-    /// any request may start.
+    /// The memory budget is used up, so at most one request may start. The id is that of the
+    /// request whose result the program needs next (`u64::MAX` if any result will do). The first
+    /// case that applies decides:
+    /// * This request is the first in the queue: only this request may start, regardless of the
+    ///   limits on concurrent requests.
+    /// * A request is running: no request may start.
+    /// * Requests wait for a retry: only the first one whose retry is due may start, regardless of
+    ///   the same limits.
+    /// * Otherwise, any request may start.
     Only(u64),
     /// No request may start.
     None,

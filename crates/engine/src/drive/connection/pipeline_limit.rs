@@ -75,10 +75,11 @@ impl PipelineLimit {
         self.has_unanswered |= answered > self.answered_when_idle;
     }
 
-    /// Returns the number to pass to [`PipelineLimit::set`] for the next connection to this peer;
-    /// `None` if no connection has shown a limit. This connection takes no more requests. The peer
-    /// has answered `answered` requests on it, and is expected to answer `outstanding` further
-    /// ones.
+    /// Returns the argument of [`PipelineLimit::set`] for the next connection to this peer. Call
+    /// this when this connection takes no more requests. `answered` is the number of requests that
+    /// the peer has answered on this connection. `outstanding` is the number of further requests
+    /// that the peer is expected to answer. Returns `None` if no connection to the peer has shown a
+    /// limit.
     #[must_use]
     pub fn for_next_connection(&self, answered: usize, outstanding: usize) -> Option<usize> {
         let total = answered + outstanding;

@@ -247,8 +247,8 @@ impl Worker {
         }
     }
 
-    /// Removes the extra slot (it allows one transfer more than the limit) that was added while
-    /// this transfer waited, if any: the transfer continues or ends.
+    /// Removes the extra slot of this transfer, if it has one. An extra slot allows one transfer
+    /// more than the limit while this transfer waits. Call this when the transfer goes on or ends.
     pub(super) fn remove_extra_slot_of(&self, transfer: &mut Transfer) {
         if std::mem::take(&mut transfer.scheduling.has_extra_slot) {
             self.scheduler.remove_extra_slot();

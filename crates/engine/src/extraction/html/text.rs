@@ -216,9 +216,10 @@ fn may_end_words(before: u8, byte: u8, end: u8) -> bool {
     (byte < b' ') | (byte == end) | (byte == b' ') & (before == b' ')
 }
 
-/// Skips bytes of words that can be copied to the output unchanged, from the index `at` on, `STEP`
-/// bytes at once. Stops before a step with a byte at which the words may end ([`may_end_words`]),
-/// or at the end of `text`. Returns the index of the first byte that was not skipped.
+/// Skips bytes of words that can be copied to the output unchanged, from the index `at` on. Tests
+/// `STEP` bytes at once, and stops before such a group if the words may end at one of its bytes
+/// ([`may_end_words`]). Returns the index after the last group skipped; `at` if no group was
+/// skipped or `text` has at most `STEP` bytes.
 #[inline(always)]
 fn skip_words<const STEP: usize>(text: &[u8], mut at: usize, end: u8) -> usize {
     while at < text.len() {

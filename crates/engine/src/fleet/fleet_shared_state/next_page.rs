@@ -21,9 +21,10 @@ pub(super) enum ListingContinuation {
 }
 
 impl FleetRun {
-    /// Returns true if a request to `target` may contain the credentials of its stage. This
-    /// requires that the user has given the target's origin, in the stage's template or as the
-    /// first URL. Other origins come from values or links in pages, and are not trusted.
+    /// Returns true if a request to `target` may contain the credentials of its stage. The first
+    /// stage trusts every input URL, and each later page of a listing that has the origin of the
+    /// first page. A later stage trusts the origin in its URL template, and the origin of the first
+    /// URL that the user wrote. Other origins come from pages or lists, and are not trusted.
     pub(super) fn is_trusted(&self, stage: usize, target: &Target, listing: Option<&PaginatedListing>) -> bool {
         let origin = target.origin();
         let Some(template) = &self.stages[stage].template else {

@@ -1,9 +1,9 @@
-//! Temporary files for values beyond the budget of a window. They keep the values until it is the
-//! turn of their slot.
+//! Temporary files for extracted values that exceed the memory budget of an output window. A file
+//! keeps the values of one slot until the window outputs them.
 //!
 //! One piece of a page can yield megabytes of values, because nested values contain each other. The
-//! piece has already been received, so the values must be stored. Bodies do not need a file: their
-//! transfers stop receiving.
+//! piece has already been received, so the window must store all its values. Bodies need no file:
+//! when the budget is used up, their transfers stop receiving.
 
 use std::fs::File;
 use std::io;
