@@ -48,7 +48,7 @@ def test_digest_with_a_stale_nonce_rewinds_a_file(face: str, pages: Any) -> None
 
 def test_digest_never_sends_a_generator_twice(pages: Any) -> None:
     pages.routes["/digest"] = lambda handler: handler.answer(
-        b"", 401, WWW_Authenticate='Digest realm="r", qop="auth", nonce="n", stale=true'
+        b"", 401, WWW_Authenticate=f'Digest realm="r", qop="auth", nonce="n{len(pages.bodies)}", stale=true'
     )
     auth = haul.auth.HTTPDigestAuth("me", "pw")
     with pytest.raises(haul.RequestException):
