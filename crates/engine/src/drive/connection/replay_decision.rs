@@ -2,8 +2,8 @@
 //! connection was lost. The rules are the same for HTTP/2 and HTTP/3.
 //!
 //! ```text
-//!  stream reset ─────▶ pause_before_replay ─────▶ again, or Transfer::on_failure
-//!  connection lost ──▶ next_step ──────▶ again, or Transfer::on_failure
+//!  stream reset ─────▶ ResetRequest::next_step ──▶ again, or Transfer::on_failure
+//!  connection lost ──▶ LostRequest::next_step ───▶ again, or Transfer::on_failure
 //! ```
 
 use std::time::{Duration, Instant};
@@ -17,46 +17,64 @@ use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 /// as a retry. The server may be restarting, or may accept fewer streams than it announced.
 const FREE_REPLAYS: u8 = 3;
 
-/// Returns the pause before the request of a reset stream is sent again; `None` if it is not. The
-/// server must not have processed the request (`retryable`), and at most [`FREE_REPLAYS`]
-/// repetitions are allowed. This repetition does not count if `is_uncounted` is true. The function
-/// `error` returns the reason of the reset, with which a pause is reported.
-///
-/// The first repetition follows at once. Before a further one, a server that may be overloaded gets
-/// the pause of a retry ([`Transfer::backoff`]).
-///
-/// The request is sent again on a new connection in two cases: the allowed repetitions are used up,
-/// or this repetition counts and the connection has no other request (`is_only_request`).
-pub(super) fn pause_before_replay(
-    transfer: &mut Transfer,
-    retryable: bool,
-    is_uncounted: bool,
-    is_only_request: bool,
-    error: impl FnOnce() -> Error,
-    now: Instant,
-) -> Option<Duration> {
-    if !retryable || transfer.has_spent_content() {
-        return None;
-    }
-    transfer.attempt.replays = transfer.attempt.replays.saturating_add(u8::from(!is_uncounted));
-    let replays = transfer.attempt.replays;
-    let pause = match replays.checked_sub(2) {
-        _ if replays > FREE_REPLAYS => return None,
-        Some(earlier) if !is_uncounted => transfer.backoff(earlier.into(), &error(), now)?,
-        _ => Duration::ZERO,
-    };
-    // A connection that refuses its only request, or one request repeatedly, may be about to close.
-    // The next attempt uses another connection.
-    transfer.reuse.needs_new_connection |= is_only_request && !is_uncounted || replays == FREE_REPLAYS;
-    Some(pause)
+/// The state of a request when its stream was reset.
+pub(super) struct ResetRequest {
+    /// True if the server has not processed the request.
+    pub(super) retryable: bool,
+    /// True if a repetition does not count towards [`FREE_REPLAYS`].
+    pub(super) is_uncounted: bool,
+    /// True if the connection has no other request.
+    pub(super) is_only_request: bool,
+    /// The point at which the exchange failed, if the request is not sent again.
+    pub(super) broke: ExchangeFailurePoint,
 }
 
-/// Returns the error of a request that the server did not process, for the reason `error`, if its
-/// content prevents sending it again; otherwise `error`.
-pub(super) fn refusal_error(transfer: &Transfer, retryable: bool, error: Error) -> Error {
-    match transfer.resend_error() {
-        Some(content) if retryable => content.about(&error.cause()),
-        _ => error,
+impl ResetRequest {
+    /// Returns the next step of the transfer after a reset with the reason `error`. The request is
+    /// sent again if it is `retryable`, at most [`FREE_REPLAYS`] times, or if `falls_back` has
+    /// chosen an older protocol version and returns true. Otherwise, the exchange fails.
+    pub(super) fn next_step(
+        &self,
+        transfer: &mut Transfer,
+        now: Instant,
+        error: Error,
+        falls_back: impl FnOnce(&mut Transfer) -> bool,
+    ) -> TransferStep {
+        let pause = self.pause_before_replay(transfer, &error, now);
+        if falls_back(transfer) {
+            return TransferStep::Again(Duration::ZERO);
+        }
+        if let Some(pause) = pause {
+            return TransferStep::Again(pause);
+        }
+        let error = refusal_error(transfer, self.retryable, error);
+        transfer.on_failure(error, self.broke, now)
+    }
+
+    /// Returns the pause before the request is sent again; `None` if it is not. A pause is reported
+    /// with the reason `error`.
+    ///
+    /// The first repetition follows at once. Before a further one, a server that may be overloaded
+    /// gets the pause of a retry ([`Transfer::backoff`]).
+    ///
+    /// The request is sent again on a new connection in two cases: the allowed repetitions are used
+    /// up, or this repetition counts and the connection has no other request.
+    fn pause_before_replay(&self, transfer: &mut Transfer, error: &Error, now: Instant) -> Option<Duration> {
+        if !self.retryable || transfer.has_spent_content() {
+            return None;
+        }
+        let counts = !self.is_uncounted;
+        transfer.attempt.replays = transfer.attempt.replays.saturating_add(u8::from(counts));
+        let replays = transfer.attempt.replays;
+        let pause = match replays.checked_sub(2) {
+            _ if replays > FREE_REPLAYS => return None,
+            Some(earlier) if counts => transfer.backoff(earlier.into(), error, now)?,
+            _ => Duration::ZERO,
+        };
+        // A connection that refuses its only request, or one request repeatedly, may be about to
+        // close. The next attempt uses another connection.
+        transfer.reuse.needs_new_connection |= self.is_only_request && counts || replays == FREE_REPLAYS;
+        Some(pause)
     }
 }
 
@@ -104,5 +122,14 @@ impl LostRequest {
         };
         let error = refusal_error(transfer, may_repeat, error(broke));
         transfer.on_failure(error, broke, now)
+    }
+}
+
+/// Returns the error of a request that the server did not process, for the reason `error`, if its
+/// content prevents sending it again; otherwise `error`.
+fn refusal_error(transfer: &Transfer, retryable: bool, error: Error) -> Error {
+    match transfer.resend_error() {
+        Some(content) if retryable => content.about(&error.cause()),
+        _ => error,
     }
 }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::sending::{ContentReadResult, ProtocolMachine, content_read_error, read_content_into_machine};
 use crate::Error;
 use crate::body::upload::BodyUpload;
+use crate::drive::zero_copy_to_sink::ExtraPollDescriptor;
 use crate::transfer::Transfer;
 
 /// A map whose keys are stream IDs. It is used several times for each response. haul itself numbers
@@ -26,6 +27,18 @@ pub(super) fn only_stream<S>(active: &StreamMap<S>) -> Option<&S> {
 /// stream or several streams.
 pub(super) fn only_stream_mut<S>(active: &mut StreamMap<S>) -> Option<&mut S> {
     if active.len() == 1 { active.values_mut().next() } else { None }
+}
+
+/// Returns the descriptors that a wait for the only stream of a connection includes: the output of
+/// the stream's sink, if it is full, and the source of `upload`, if the upload waits for it.
+pub(super) fn extra_descriptors<'a>(
+    transfer: &'a mut Transfer,
+    upload: Option<&'a dyn BodyUpload>,
+) -> [Option<ExtraPollDescriptor<'a>>; 2] {
+    [
+        transfer.full_output().map(ExtraPollDescriptor::FullOutput),
+        upload.and_then(BodyUpload::source).map(ExtraPollDescriptor::Source),
+    ]
 }
 
 /// A stream that may have content to send.

@@ -1,15 +1,15 @@
 //! Ends streams, and closes the connection.
 
 use haul_proto::ResponseError;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use haul_proto::h2::{self, CloseReason, ErrorCode, RequestId, ResetReason};
 
-use super::super::replay_decision::{self, LostRequest};
+use super::super::replay_decision::{LostRequest, ResetRequest};
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::{H2ActiveStream, H2Connection};
 use crate::time_conversions;
-use crate::transfer::{ExchangeFailurePoint, TransferStep};
+use crate::transfer::ExchangeFailurePoint;
 use crate::{Error, ErrorKind};
 
 impl H2Connection {
@@ -36,29 +36,16 @@ impl H2Connection {
         if reason == ResetReason::Peer(ErrorCode::REFUSED_STREAM) {
             self.pipeline_limit.on_refusal();
         }
-        let is_only_request = self.active.is_empty();
-        let error = || Error::new(ErrorKind::Http2Stream, reason.to_string());
-        let pause = replay_decision::pause_before_replay(
-            &mut active.transfer,
-            retryable,
-            is_uncounted,
-            is_only_request,
-            error,
-            now,
-        );
-        let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
-        let pause = if wants_older && active.transfer.fall_back_to_http1() { Some(Duration::ZERO) } else { pause };
-        let after = if let Some(pause) = pause {
-            TransferStep::Again(pause)
-        } else {
-            let broke = match reason {
-                ResetReason::Violation(error) if !error.is_early_end() => ExchangeFailurePoint::ByProtocol,
-                _ if started => ExchangeFailurePoint::InResponse,
-                _ => ExchangeFailurePoint::BeforeResponse,
-            };
-            let error = replay_decision::refusal_error(&active.transfer, retryable, error());
-            active.transfer.on_failure(error, broke, now)
+        let broke = match reason {
+            ResetReason::Violation(error) if !error.is_early_end() => ExchangeFailurePoint::ByProtocol,
+            _ if started => ExchangeFailurePoint::InResponse,
+            _ => ExchangeFailurePoint::BeforeResponse,
         };
+        let request = ResetRequest { retryable, is_uncounted, is_only_request: self.active.is_empty(), broke };
+        let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
+        let error = Error::new(ErrorKind::Http2Stream, reason.to_string());
+        let after = request
+            .next_step(&mut active.transfer, now, error, |transfer| wants_older && transfer.fall_back_to_http1());
         finished.push((active.transfer, after));
     }
 

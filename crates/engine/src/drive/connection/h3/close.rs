@@ -1,13 +1,13 @@
 //! Ends streams, and closes the connection.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use haul_proto::h3::{H3Error, H3ErrorCode, H3ResetReason, RequestId};
 
-use super::super::replay_decision::{self, LostRequest};
+use super::super::replay_decision::{LostRequest, ResetRequest};
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::{H3ActiveStream, H3Connection};
-use crate::transfer::{ExchangeFailurePoint, TransferStep};
+use crate::transfer::ExchangeFailurePoint;
 use crate::{Error, ErrorKind};
 
 impl H3Connection {
@@ -31,29 +31,16 @@ impl H3Connection {
             H3ResetReason::GoAway => self.closes_with_progress,
             _ => is_refused && self.served > active.served_before,
         };
-        let is_only_request = self.active.is_empty();
-        let error = || Error::new(ErrorKind::Http3, reason.to_string());
-        let pause = replay_decision::pause_before_replay(
-            &mut active.transfer,
-            retryable,
-            is_uncounted,
-            is_only_request,
-            error,
-            now,
-        );
-        let wants_older = reason == H3ResetReason::Peer(H3ErrorCode::VERSION_FALLBACK);
-        let pause = if wants_older && active.transfer.fall_back_from_http3() { Some(Duration::ZERO) } else { pause };
-        let after = if let Some(pause) = pause {
-            TransferStep::Again(pause)
-        } else {
-            let broke = match reason {
-                H3ResetReason::Violation(error) if !error.is_early_end() => ExchangeFailurePoint::ByProtocol,
-                _ if started => ExchangeFailurePoint::InResponse,
-                _ => ExchangeFailurePoint::BeforeResponse,
-            };
-            let error = replay_decision::refusal_error(&active.transfer, retryable, error());
-            active.transfer.on_failure(error, broke, now)
+        let broke = match reason {
+            H3ResetReason::Violation(error) if !error.is_early_end() => ExchangeFailurePoint::ByProtocol,
+            _ if started => ExchangeFailurePoint::InResponse,
+            _ => ExchangeFailurePoint::BeforeResponse,
         };
+        let request = ResetRequest { retryable, is_uncounted, is_only_request: self.active.is_empty(), broke };
+        let wants_older = reason == H3ResetReason::Peer(H3ErrorCode::VERSION_FALLBACK);
+        let error = Error::new(ErrorKind::Http3, reason.to_string());
+        let after = request
+            .next_step(&mut active.transfer, now, error, |transfer| wants_older && transfer.fall_back_from_http3());
         finished.push((active.transfer, after));
     }
 

@@ -33,12 +33,12 @@ use quinn_proto::{ConnectionError, Dir};
 use rustix::fd::{AsFd, BorrowedFd};
 
 use super::pause_before_next_read::ReadPacing;
-use super::uploads::{StreamMap, UploadingStream, Uploads, only_stream, only_stream_mut};
+use super::uploads::{self, StreamMap, UploadingStream, Uploads, only_stream, only_stream_mut};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
 use crate::drive::rcvlowat;
-use crate::drive::zero_copy_to_sink::{ExtraPollDescriptor, ZeroCopyWaitResult};
+use crate::drive::zero_copy_to_sink::ZeroCopyWaitResult;
 use crate::net::pool::ConnectionKey;
 use crate::net::quic::{QuicConnection, QuicReceiveResult};
 use crate::stats::WireTraffic;
@@ -485,9 +485,7 @@ impl H3Connection {
         }
         let (sends, awaits_source) = (self.has_output(), self.uploads.is_waiting_for_source());
         let extra_descriptors = only_stream_mut(&mut self.active).map_or([None; 2], |active| {
-            let upload = active.upload.as_ref().filter(|_| awaits_source);
-            let source = upload.and_then(|upload| upload.source()).map(ExtraPollDescriptor::Source);
-            [active.transfer.full_output().map(ExtraPollDescriptor::FullOutput), source]
+            uploads::extra_descriptors(&mut active.transfer, active.upload.as_deref().filter(|_| awaits_source))
         });
         match self.pacing.wait(self.quic.as_fd(), sends, extra_descriptors, until) {
             Ok(ZeroCopyWaitResult::Late) if self.pacing.resumes_at.is_some_and(|at| at <= Instant::now()) => {
