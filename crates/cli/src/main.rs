@@ -17,7 +17,7 @@ use haul_cli::{agent, apt, build_plan, doctor, ftp, help, parse, run, secret_arg
 /// would get the descriptor's number. Input is opened for writing and output for reading, so that
 /// reading or writing fails. Standard error is opened for both, so messages are lost.
 ///
-/// This function runs before `main`, and before Rust's start-up code if the build has that code.
+/// Runs before `main`, and before Rust's start-up code if the build has that code.
 /// The start-up code would open `/dev/null` for both: lost output would count as written, and
 /// missing input as empty.
 #[cfg(target_os = "linux")]

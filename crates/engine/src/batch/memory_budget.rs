@@ -3,7 +3,7 @@
 //!
 //! While no result is ready, one request may exceed the budget: the one in progress with the lowest
 //! id. Otherwise, incomplete bodies could use up the budget, and none of them could be completed.
-//! So the bodies of a batch take at most about the budget plus the size of one body.
+//! The bodies of a batch thus take at most about the budget plus the size of one body.
 
 use std::sync::Arc;
 

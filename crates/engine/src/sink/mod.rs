@@ -264,7 +264,7 @@ pub trait Sink: Any + Send {
     }
 
     /// Returns true if the sink keeps the bytes of the body in memory until the program takes them.
-    /// These bytes count towards the memory budget of a [batch](crate::batch). By default, returns
+    /// The bytes count towards the memory budget of a [batch](crate::batch). By default, returns
     /// true.
     fn keeps_in_memory(&self) -> bool {
         true

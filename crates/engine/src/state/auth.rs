@@ -351,8 +351,8 @@ impl AuthCache {
 }
 
 impl ProtectionSpace {
-    /// Makes the session of this challenge the latest one, if the challenge was answered before.
-    /// Its nonce count continues. Returns false for a new challenge.
+    /// Makes the session of this challenge the latest one, with its nonce count, and returns true.
+    /// Returns false if the challenge was not answered before.
     fn continue_session(&mut self, challenge: &DigestChallenge) -> bool {
         let CachedAuthAnswer::Digest(latest) = &mut self.answer else { return false };
         if latest.has_same_challenge(challenge) {

@@ -1,5 +1,5 @@
-//! How far a fleet reads its input ahead. Waiting transfers take memory, but the next item of the
-//! input may be for another host than all transfers that wait.
+//! Decides how much of its input a fleet reads ahead. Waiting transfers take memory, but the next
+//! item of the input may be for another host than all transfers that wait.
 //!
 //! With one host, the queue of waiting transfers is filled up to [`QUEUE_TARGET`] and, after
 //! [`READ_FURTHER_AFTER`], up to [`SECOND_QUEUE_TARGET`]. Only a host that starts few transfers
